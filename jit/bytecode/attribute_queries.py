@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .reads import untracked_names
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
-from .user_code import is_user_module
+from .user_code import INGOT
 
 _BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
 _QUERIES = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
@@ -160,7 +160,7 @@ class Names(Walk):
 
 @lru_cache(maxsize=4096)
 def imports_of(code) -> tuple:
-    """Return ((module, level), steps) of what code reads of modules that it imports itself."""
+    """Return ((module, level), steps) of the modules that code imports itself, and of what it reads of them."""
     found: dict = {}
     names: dict = {}         # variable -> (module, level)
     module: Any = None
@@ -171,6 +171,7 @@ def imports_of(code) -> tuple:
         variable = _stored_in(ins)
         if ins.opname == "IMPORT_NAME":
             module, wants = (ins.argval, level), before is not None and before.argval
+            found[module, ()] = None
         elif ins.opname == "IMPORT_FROM" and wants:
             found[module, (ins.argval,)] = None
         elif variable and came == "IMPORT_NAME":
@@ -193,13 +194,13 @@ def _stored_in(ins) -> str | None:
 
 
 def imported(module, level, package) -> types.ModuleType | None:
-    """Return a user module that code imports, once it is loaded."""
+    """Return a module that code imports, once it is loaded; none of ingot's."""
     try:
         name = importlib.util.resolve_name("." * level + module, package) if level else module
     except ImportError:
         return None
     found = sys.modules.get(name)
-    return found if isinstance(found, types.ModuleType) and is_user_module(name) else None
+    return found if isinstance(found, types.ModuleType) and name.partition(".")[0] != INGOT else None
 
 
 @lru_cache(maxsize=4096)

@@ -14,19 +14,22 @@ from .locations import root_value
 _LAST_KNOWN = (3, 15)       # the newest Python whose layout of frames was checked
 _TRACING = f"{INGOT}.jit.tracing."         # modules whose frames are around the recorded function
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
+_MOST_WORDS = 12            # of a frame before its first local variable
 
 
 def unprofiled(function, /, *args, **kwargs):
-    """Call a function without profile events. It must call no user code: events for all that happens inside would cost more
-    than the call itself."""
-    watching = sys.getprofile()
+    """Call a function without profile and trace events. It must call no user code: events for all that happens inside would
+    cost more than the call itself."""
+    watching, tracing = sys.getprofile(), sys.gettrace()
     if watching is None:
         return function(*args, **kwargs)
     sys.setprofile(None)
+    sys.settrace(None)
     try:
         return function(*args, **kwargs)
     finally:
         restore_profiler(watching)
+        sys.settrace(tracing)
 
 
 def restore_profiler(before):
@@ -48,10 +51,10 @@ def function_of(frame):
     return found if isinstance(found, types.FunctionType) and found.__code__ is frame.f_code else None
 
 
-def _slots(frame):
+def _slots(frame, count=3):
     """Return the first words of the interpreter's frame: a head, the outer frame, and a pointer to these (CPython 3.11 to
     3.15)."""
-    return (ctypes.c_size_t * 3).from_address(ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value)
+    return (ctypes.c_size_t * count).from_address(ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value)
 
 
 @functools.lru_cache(None)
@@ -65,6 +68,34 @@ def _function_slot() -> int | None:
 
     try:
         return slot_of_this()
+    except ValueError:
+        return None
+
+
+def stack_values(frame, slots) -> list | None:
+    """Return the values on the stack of a running frame at some positions, None for empty ones; or None if the interpreter does
+    not tell."""
+    first = _first_local()
+    if first is None:
+        return None
+    code = frame.f_code
+    bottom = first + code.co_nlocals + len(set(code.co_cellvars).difference(code.co_varnames)) + len(code.co_freevars)
+    words = _slots(frame, bottom + max(slots, default=0) + 1)
+    addresses = [words[bottom + slot] & _POINTER for slot in slots]
+    return [ctypes.cast(address, ctypes.py_object).value if address else None for address in addresses]
+
+
+@functools.lru_cache(None)
+def _first_local() -> int | None:
+    """Return which word of a frame is its first local variable, found on a function of our own."""
+    if _function_slot() is None:
+        return None
+
+    def first_here(marker):
+        return [word & _POINTER for word in _slots(sys._getframe(), _MOST_WORDS)].index(id(marker))
+
+    try:
+        return first_here(object())
     except ValueError:
         return None
 

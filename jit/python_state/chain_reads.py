@@ -84,8 +84,15 @@ class ChainReads:
             self._imports += [(what, steps, package) for what, steps in imports_of(code)]
         for (module, level), steps, where in self._imports:
             found = imported(module, level, where)
-            if found is not None and hasattr(found, steps[0]):
+            if found is not None and not steps:
+                self._reachable.walk(module, found)
+            elif found is not None and hasattr(found, steps[0]):
                 self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
+
+    def imports(self, name: str, package):
+        """Note a module that code imports by a call."""
+        self._imports.append(((name, 0), (), package))
+        self.add_imports()
 
     def add_defaults(self, frame):
         """Note mutable defaults of parameters, which outlive the call, and what the first function receives from outside."""

@@ -25,6 +25,7 @@ from .attributes import DynamicAttributes, TensorAttributes
 from .read_log import ReadLog
 from .stdlib_state import results_of
 
+_BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
@@ -35,7 +36,15 @@ class Reachable:
                  uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes):
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self._attributes, self._tensors = uses, attributes, tensors
+        self._met: dict = {}            # by id: all values that were visited
         reads.walker = self
+
+    def has_met(self, value) -> bool:
+        """Return whether a value was reached from outside of the call."""
+        return id(value) in self._met
+
+    def close(self):
+        self._met.clear()
 
     # Code that starts.
 
@@ -103,7 +112,7 @@ class Reachable:
             text, value = stack.pop()
             if id(value) in seen or id(value) in self._known.own:
                 continue
-            seen[id(value)] = value
+            seen[id(value)] = self._met[id(value)] = value
             if isinstance(value, Module):
                 self._remember(value)
                 below = Module.modules(value) if id(value) not in self._known.outside else ()
@@ -200,7 +209,7 @@ class Reachable:
                 ("partial", id(value)), lambda: (value.args, value.keywords),
                 Snapshot((value.args, value.keywords), self._inputs), name))
             return [(text, value.func), (name, value.args), (name, value.keywords)]
-        if type(value) in (types.BuiltinMethodType, types.MethodType) and not isinstance(value.__self__, Module):
+        if type(value) in _BOUND and not isinstance(value.__self__, (Module, types.ModuleType)):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and isinstance(value.__self__, Module):
             for t in (*value.__self__.parameters(), *value.__self__.buffers()):

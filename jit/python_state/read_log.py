@@ -1,6 +1,7 @@
 """Log of what user code read: guards on locations, and conditions on state that no chain of names shows."""
 
 import inspect
+import pickle
 import sys
 import types
 from functools import partial
@@ -70,6 +71,7 @@ _HELD: dict = {
     "_io.BytesIO": lambda file: (file.getvalue(), file.tell()),
     "_io.StringIO": lambda file: (file.getvalue(), file.tell()),
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
+    "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
     "queue.Queue": lambda q: list(q.queue),
     "threading.Event": lambda event: event.is_set(),
     "threading.Semaphore": lambda s: s._value,
@@ -86,6 +88,15 @@ def held_by(value) -> Any:
         if holds is not None:
             return partial(_unless_closed, holds, value)
     return None
+
+
+def pickled(value) -> Any:
+    """Return a function that reads the content of an object of the standard library or numpy, or None if it cannot be read."""
+    try:
+        pickle.dumps(value, 4)
+    except Exception:
+        return None
+    return partial(pickle.dumps, value, 4)
 
 
 def _unless_closed(holds, value):
@@ -179,7 +190,15 @@ class ReadLog:
     def add_library(self, text, value):
         """Guard the content of an object of the standard library, whose code is not tracked."""
         owner = getattr(value, "__self__", value) if isinstance(value, types.BuiltinMethodType | types.MethodType) else value
-        content = held_by(owner)
+        self._add_content(text, owner, held_by(owner))
+
+    def _add_content(self, text, owner, content):
         if content is not None:
             expected = snapshot(content(), self._inputs)
             self.add_condition(ReadCondition(("library", id(owner)), content, expected, f"what {text} holds"))
+
+    def add_content(self, text, owner) -> bool:
+        """Guard the content of any object that tells it; return whether it does."""
+        content = held_by(owner) or pickled(owner)
+        self._add_content(text, owner, content)
+        return content is not None

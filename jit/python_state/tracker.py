@@ -32,9 +32,10 @@ from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
+from .call_events import call_events
+from .call_policy import WATCHED, CallPolicy, ContextVariables
 from .chain_reads import ChainReads
 from .finalize import Finaliser
-from .impure_calls import WATCHED, ContextVariables, WorldPolicy
 from .patched_builtins import PatchedCasts, casts_of, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
@@ -70,7 +71,8 @@ class Tracker:
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
-        self.world = WorldPolicy(status, known, contents, self.chains, self.contexts, self.casts)
+        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts, self.casts)
+        self._calls = call_events(self.world.called)
         self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
@@ -85,6 +87,7 @@ class Tracker:
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.before_user_code("a hook of all modules", hook)
+        self._calls.start()
         sys.setprofile(self._event)
         return self
 
@@ -93,10 +96,11 @@ class Tracker:
         before, tls.m.run = self._before
         tls.m.dispatch_hook = None
         restore_profiler(before)
+        self._calls.stop()
 
     def close(self):
         """Drop references that would raise reference counts, which `SoleReference` reads."""
-        for part in (self.contents, self.known, self.hosts, self.writes, self.chains):
+        for part in (self.contents, self.known, self.hosts, self.writes, self.chains, self.reachable):
             part.close()
 
     # Events.
@@ -124,6 +128,7 @@ class Tracker:
                 self._user_frame(frame)
                 self.casts.restore(casts)
                 self.casts.enter(frame)
+                self._calls.enter(frame)
                 if self.chains.caches.is_reached:       # keys and results are there for other calls
                     self.writes.fix_numbers()
                     make_plain(frame)
@@ -139,9 +144,7 @@ class Tracker:
         elif event == "c_call":
             if arg.__name__ in _THREAD_OR_COPY:
                 self._thread_or_copy(frame, arg)
-            if is_user(frame):
-                self.world.builtin_called(frame, arg)
-            elif arg is _SYSTEM_RANDOM and works_for_user(frame):
+            if arg is _SYSTEM_RANDOM and works_for_user(frame):
                 self.status.refuse(FROM_SYSTEM)
 
     def _library_frame(self, frame):

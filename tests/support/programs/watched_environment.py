@@ -235,7 +235,7 @@ def spans_of_time(wrap):
         yield f(vec(i))
 
 
-@refused("calls datetime.today at ")
+@refused("calls datetime.date.today at ")
 def the_date(wrap):
     yield wrap(lambda x: x * datetime.date.today().day)(vec(0))
 

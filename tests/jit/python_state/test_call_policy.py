@@ -355,7 +355,6 @@ LEGACY = np.random.RandomState(3)
 REFUSED = {
     "writes": lambda path: written(path),
     "reads a device": lambda path: open(os.devnull, "rb").close(),
-    "lists": lambda path: os.listdir(path.parent),
     "loads": lambda path: ingot.load(path),
     "asks the user": lambda path: input(),
     "random.Random": lambda path: OUTSIDE.uniform(1, 2),

@@ -1,0 +1,111 @@
+"""Call instructions in bytecode: the depth of the stack at each, its operands, and whether the result is used."""
+
+import dis
+import sys
+from functools import lru_cache
+from typing import NamedTuple
+
+from .stack import CONSTANTS, instructions_of
+
+_CALLABLE_FIRST = sys.version_info >= (3, 13)       # the callable lies below its object or nothing
+_KEYWORDS_ALWAYS = sys.version_info >= (3, 14)      # a call with `*args` has a slot for keyword arguments in any case
+_HAS_PRECALL = sys.version_info < (3, 12)           # the instruction before CALL sees the same operands
+_CALLS = frozenset(("PRECALL",) if _HAS_PRECALL else ("CALL", "CALL_KW")) | {"CALL_FUNCTION_EX"}
+_ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+                   "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"))
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+
+
+class CallSite(NamedTuple):
+    """One call instruction.
+
+    depth       of the stack before it
+    operands    number of values after the callable and its object
+    keywords    names of the last operands; None if a tuple on top of the stack holds them
+    is_spread   whether the operands are a tuple and a dictionary, as for `f(*args, **kwargs)`
+    is_dropped  whether the result is not used
+    may_catch   whether the function goes on after an error of the call
+    """
+
+    depth: int
+    operands: int
+    keywords: tuple | None
+    is_spread: bool
+    is_dropped: bool
+    may_catch: bool
+
+    @property
+    def callable_slots(self) -> tuple:
+        """The positions on the stack of the callable and of its object or nothing, the lower one first."""
+        if self.is_spread:
+            bottom = self.depth - 3 - bool(_KEYWORDS_ALWAYS or self.operands & 1)
+            return bottom, bottom + 1
+        bottom = self.depth - self.operands - 2 - (self.keywords is None)
+        return bottom, bottom + 1
+
+    def callable_and_object(self, below, above) -> tuple:
+        """Return (the callable, its object or None) from the values at `callable_slots`."""
+        if _CALLABLE_FIRST:
+            return below, above
+        return (above, None) if below is None or self.is_spread else (below, above)
+
+    @property
+    def operand_slots(self) -> range:
+        """The positions of the operands, and of their names on top; for a spread call those of a tuple and a dictionary."""
+        if self.is_spread:
+            return range(self.depth - 1 - bool(_KEYWORDS_ALWAYS or self.operands & 1), self.depth)
+        return range(self.depth - self.operands - (self.keywords is None), self.depth)
+
+
+@lru_cache(maxsize=4096)
+def call_sites_of(code) -> dict:
+    """Return {offset: `CallSite`} of all calls that code can reach."""
+    instructions = instructions_of(code)
+    if not any(ins.opname in _CALLS for ins in instructions):
+        return {}
+    depths, handled, found, keywords = _depths_of(code), _handled(code), {}, ()
+    for ins, after in zip(instructions, [*instructions[1:], instructions[-1]]):
+        if ins.opname == "KW_NAMES":
+            keywords = code.co_consts[ins.arg]
+        if ins.opname in _CALLS and ins.offset in depths:
+            following = after
+            if ins.opname == "PRECALL":
+                at = instructions.index(after)
+                following = instructions[at + 1]
+            found[ins.offset] = CallSite(depths[ins.offset], ins.arg or 0, None if ins.opname == "CALL_KW" else keywords,
+                                         ins.opname == "CALL_FUNCTION_EX", following.opname == "POP_TOP",
+                                         any(entry.start <= ins.offset < entry.end for entry in handled))
+        if ins.opname in ("PRECALL", "CALL"):
+            keywords = ()
+    return found
+
+
+def _handled(code) -> list:
+    """Return the ranges of code from which errors lead to code of the function, rather than to the end of an `except`."""
+    entries = dis.Bytecode(code).exception_entries      # type: ignore[attr-defined]
+    by_offset = {ins.offset: ins for ins in instructions_of(code)}
+    follows = {ins.offset: after for ins, after in zip(instructions_of(code), instructions_of(code)[1:])}
+    return [e for e in entries if by_offset[e.target].opname == "PUSH_EXC_INFO"
+            and follows[e.target].opname not in CONSTANTS]
+
+
+def _depths_of(code) -> dict:
+    """Return {offset: depth of the stack before the instruction}."""
+    instructions = instructions_of(code)
+    index = {ins.offset: at for at, ins in enumerate(instructions)}
+    entries = dis.Bytecode(code).exception_entries      # type: ignore[attr-defined]
+    depths: dict = {}
+    pending = [(0, 0), *((index[e.target], e.depth + 1 + e.lasti) for e in entries)]
+    while pending:
+        at, depth = pending.pop()
+        while at < len(instructions) and instructions[at].offset not in depths:
+            ins = instructions[at]
+            depths[ins.offset] = depth
+            arg = ins.arg if ins.opcode >= dis.HAVE_ARGUMENT else None
+            if ins.opcode in _JUMPS and ins.argval in index:
+                pending.append((index[ins.argval], depth + dis.stack_effect(ins.opcode, arg, jump=True)))
+            if ins.opname in _ENDS:
+                break
+            depth += 1 if ins.opname == "RETURN_GENERATOR" else dis.stack_effect(ins.opcode, arg, jump=False)    # a sent value
+            at += 1
+    return depths

@@ -1,0 +1,404 @@
+"""Decisions about calls that leave user code, by the tables of `call_rules.py`.
+
+A call that only reads becomes a condition: the recording is used while the same call gives an equal result. A call that acts
+on the world is done again at the end of each call, or refused. A method of an object from outside makes its content a
+condition. An unknown function is refused.
+"""
+
+import builtins
+import functools
+import inspect
+import io
+import operator
+import os
+import pathlib
+import queue
+import sys
+import threading
+import types
+from contextvars import ContextVar
+from typing import Any
+
+from ...ir import config
+from ...runtime.autograd import grad_mode
+from ...runtime.autograd.function import run_forward
+from ...runtime.core.device import set_default_device
+from ...runtime.core.state import Defaults, set_default_dtype, tls
+from ...runtime.core.storage import user_line
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ..bytecode.reads import ARGUMENT, GLOBAL, Chain
+from ..bytecode.user_code import INGOT, TRUSTED, is_user_defined
+from ..bytecode.uses import ADDED
+from ..errors.errors import RecordingStatus, at
+from ..guards.frames import is_user, works_for_user
+from ..guards.guards import ReadCondition
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import RESTORED, StateInputs
+from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
+from ..host.host_call import record
+from ..proxies.threads import is_service
+from ..side_effects.contents import ContainerLog
+from .call_events import Called
+from .call_rules import (
+    CONTENT,
+    DRAWS,
+    GIVEN,
+    HOST,
+    OBSERVED,
+    OPERANDS,
+    PURE,
+    READS,
+    REFUSED,
+    SETS,
+    STATES,
+    is_standard,
+    module_of,
+    rule_of_function,
+    rule_of_method,
+)
+from .chain_reads import ChainReads
+from .patched_builtins import IS_ENABLED, PatchedCasts, file_state, is_stream, level_condition, real
+from .reachable import Reachable
+from .read_log import decimal_condition
+from .stdlib_state import RANDOM, ContextVariables
+
+_ADDS = frozenset(("append", "appendleft", "extend"))
+_CALLABLES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType)
+_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_GETENV = os.getenv.__code__
+_SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
+_THREAD = threading.current_thread.__code__
+_FORWARD = run_forward.__code__
+_FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
+_QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
+_CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
+_MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
+          "the default device", "the switches of ingot")
+_MODE_SETTERS = frozenset([f.__code__ for f in (       # those that need no `with` block
+    grad_mode.set_grad_enabled.__init__, grad_mode.no_grad.__enter__, set_default_dtype, set_default_device)])
+_ABOUT_A_PATH = frozenset([f.__code__ for f in (
+    *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
+    *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
+
+WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
+    _GETENV, _THREAD, *_SETTINGS, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
+
+
+class CallPolicy:
+    """Decisions about the calls of one recorded run that leave user code."""
+
+    def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
+                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, casts: PatchedCasts):
+        self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
+        self._chains, self._reachable = chains, reachable
+        self._reads, self._contexts, self._casts = chains.reads, contexts, casts
+        self._modes: tuple = ()
+        self._mode_setter: tuple = ()       # the line that last set a mode of the thread
+
+    def start(self):
+        self._modes = modes()
+        self._chains.generators.start()
+
+    def call_by_library(self, frame):
+        """Note that a function of a library starts: one of `WATCHED`, of the module `random`, or named "submit"."""
+        code, reads = frame.f_code, self._reads
+        if code in _MODE_SETTERS:
+            self._mode_setter = user_line()
+        elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.own and is_user_defined(
+                type(frame.f_locals["instance"])):
+            self._status.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
+        elif code is _FORWARD:
+            self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
+        elif code is IS_ENABLED and works_for_user(frame):
+            reads.add_condition(level_condition(frame.f_locals["self"], frame.f_locals["level"]))
+        elif code is _THREAD and is_user(frame.f_back):
+            reads.add_condition(ReadCondition(("thread",), _thread, _thread(), "the thread that calls"))
+        elif code in _SETTINGS and is_user(frame.f_back):
+            reads.add_condition(ReadCondition.of(("settings",), _settings, "a switch of ingot"))
+        elif code in _QUEUES:
+            self._status.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
+        elif code is _GETENV:
+            self._chains.add(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
+        elif code in _ABOUT_A_PATH and is_user(frame.f_back):
+            self._depend_on_file(frame.f_locals[code.co_varnames[0]])
+        elif code.co_name == "submit" and frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
+            self.starts_thread(frame)
+        elif frame.f_globals is RANDOM and code.co_argcount and works_for_user(frame):
+            self._chains.generators.called(code, frame.f_locals[code.co_varnames[0]])
+
+    def check(self):
+        """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
+        if self._status.problem is None:
+            self._chains.generators.check()
+        changed = [name for name, before, now in zip(_MODES, self._modes, modes()) if now != before]
+        if changed:
+            self._status.refuse(f"it leaves {changed[0]} changed{at(self._mode_setter)}; change it with a `with` block, or "
+                                 "outside")
+
+    def starts_thread(self, frame):
+        """Refuse user code that starts a thread, or gives work to one."""
+        self._casts.close()
+        while frame is not None and not is_user(frame):
+            name = frame.f_globals.get("__name__", "")
+            if name.partition(".")[0] in TRUSTED or is_service(name):
+                return
+            frame = frame.f_back
+        if frame is not None:
+            self._status.refuse(f"it gives work to another thread or process at {frame.f_code.co_filename}:{frame.f_lineno}, "
+                                 "which a replay would not do; do so in a function that is marked with jit.host, or outside")
+
+    def opens(self, file, mode, frame):
+        """Note that a file is about to be opened: one that is read is a condition."""
+        if not works_for_user(frame):
+            return
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if not _CHANGES_FILE.isdisjoint(mode):
+            self._status.refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
+        elif type(file) is int or is_stream(file):
+            self._status.refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an "
+                                 "argument")
+        else:
+            self._depend_on_file(file)
+
+    def _depend_on_file(self, path):
+        path = os.path.abspath(os.fspath(path))
+        self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path), f"the file {path}"))
+
+    # Calls of user code.
+
+    def called(self, call: Called):
+        """Note a call that user code is about to make, and the callables that it passes on."""
+        if call.function is builtins.__import__ and call.args:
+            self._chains.imports(call.args[0], call.frame.f_globals.get("__package__"))
+        self._judge(call, call.function, call.args, call.kwargs)
+        for x in call.operands():
+            if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
+                self._judge(call, x, None, {})
+
+    def _judge(self, call, function, args, kwargs):
+        """Decide about a call of a function with operands, or with unknown ones (None)."""
+        function = real(function)
+        kind = type(function)
+        if is_own(kind.__module__) or kind is functools._lru_cache_wrapper:
+            return
+        if kind is functools.partial:
+            self._judge(call, function.func, None if args is None else (*function.args, *args), {**function.keywords, **kwargs})
+        elif isinstance(function, type) or kind is types.FunctionType:
+            self._python(call, function, args, kwargs)
+        elif kind in _DESCRIPTORS:
+            if args:
+                self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored=False)
+        elif kind is operator.methodcaller:
+            for receiver in args or ():
+                self._method(call, receiver, function.__reduce__()[1][0], None, {}, is_stored=False)
+        elif type(inspect.getattr_static(kind, "__call__", None)) is types.FunctionType:
+            self._reads.add_attributes(kind.__qualname__, kind, ("__call__",))
+        elif isinstance(getattr(function, "__self__", None), type):
+            self._class_method(call, function, args, kwargs)
+        elif not isinstance(getattr(function, "__self__", None), (types.ModuleType, type(None))):
+            self._bound(call, function, args, kwargs)
+        elif args and is_method(function, args[0]):
+            self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored=False)
+        elif hasattr(function, "__qualname__"):
+            self._function(call, function, args, kwargs)
+        else:
+            self._method(call, function, "__call__", args, kwargs, is_stored=True)
+
+    def _bound(self, call, function, args, kwargs):
+        """Decide about a call of a method that is bound to an object already."""
+        receiver, method = function.__self__, getattr(function, "__func__", None)
+        if type(method) is types.FunctionType:
+            self._python(call, method, None if args is None else (receiver, *args), kwargs, is_stored=True)
+        else:
+            self._method(call, receiver, function.__name__, args, kwargs, is_stored=True)
+
+    def _class_method(self, call, function, args, kwargs):
+        """Decide about a call of a method of C code that is bound to a class."""
+        owner, name = function.__self__, function.__name__
+        if type(getattr(function, "__func__", None)) is types.FunctionType:
+            self._python(call, function.__func__, None if args is None else (owner, *args), kwargs)
+            return
+        defining = next((c for c in owner.__mro__ if name in vars(c)), type)
+        module, qualified = defining.__module__, f"{defining.__qualname__}.{name}"
+        self._apply(rule_of_function(module, qualified), call, f"{module_of(module)}.{qualified}", function, args, kwargs)
+
+    def _python(self, call, function, args, kwargs, is_stored=False):
+        """Decide about a call of a Python function or of a class. Code of the user's, ingot's and of packages is not decided
+        here."""
+        if isinstance(function, type):
+            function = next(c for c in function.__mro__ if not is_user_defined(c))
+            module, name = function.__module__, function.__qualname__
+        else:
+            module, name = function.__globals__.get("__name__", ""), function.__code__.co_qualname
+        if not is_standard(module):
+            return
+        if args and not isinstance(function, type) and is_method(function, args[0]):
+            self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored)
+        else:
+            self._apply(rule_of_function(module, name), call, f"{module_of(module)}.{name}", function, args, kwargs)
+
+    def _function(self, call, function, args, kwargs):
+        """Decide about a call of a function of C code by its module and name."""
+        owner, name = getattr(function, "__self__", None), function.__qualname__
+        of_owner = owner.__name__ if isinstance(owner, types.ModuleType) else "builtins"
+        module = getattr(function, "__module__", None) or of_owner
+        if not is_own(module):
+            self._apply(rule_of_function(module, name), call, f"{module_of(module)}.{name}", function, args, kwargs)
+
+    def _method(self, call, receiver, name, args, kwargs, is_stored):
+        """Decide about a call of a method of an object; `is_stored` tells whether the call finds it bound already."""
+        kind: Any = type(receiver)
+        if isinstance(receiver, (Tensor, Module)) or is_own(kind.__module__):
+            return
+        if kind is ContextVar:
+            self._contexts.called(receiver, name, call.line)
+            return
+        rule = rule_of_method(kind, name)
+        text = f"{module_of(kind.__module__)}.{kind.__qualname__}.{name}"
+        if rule is DRAWS:
+            if self._is_outside(receiver):
+                self._refuse(call, text)
+        elif rule is not CONTENT:
+            bound = None if args is None else (receiver, *args)
+            self._apply(rule, call, text, getattr(kind, name, None), bound, kwargs)
+        elif self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
+            self._changes_or_reads(call, receiver, name, text)
+
+    def _is_outside(self, x) -> bool:
+        return self._reachable.has_met(x) or x is RANDOM["_inst"] or x is _legacy_generator()
+
+    def _changes_or_reads(self, call, receiver, name, text):
+        """Guard an object from outside that one of its own methods reads or changes."""
+        if name in _ADDS and type(receiver) in RESTORED:
+            self._contents.see(receiver, text, self._inputs)
+            self._contents.used(receiver, ADDED)
+        elif is_changeable(receiver):
+            self._contents.used(receiver, None)
+            self._chains.add(Chain(ARGUMENT, f"the object of {text}", ()), receiver, receiver)
+        elif is_iterator(receiver) or not self._reads.add_content(text, receiver):
+            self._refuse(call, text)
+
+    def _apply(self, rule, call, text, function, args, kwargs):
+        """Follow the rule of a function."""
+        if rule is GIVEN:
+            count = len([x for x in (*(args or ()), *kwargs.values()) if x is not None])
+            rule = PURE if count >= OPERANDS.get(text, 1) else REFUSED
+        if rule is HOST and not (_may_repeat(args, kwargs) and call.site.is_dropped and not call.site.may_catch):
+            rule = SETS if text in STATES else REFUSED
+        if rule is READS and args is None:
+            rule = REFUSED
+        if rule is REFUSED:
+            self._refuse(call, text)
+        elif rule is HOST:
+            _repeat(tls.m.recorder, text, function, args, kwargs)
+        elif rule is SETS:
+            self._reads.add_condition(ReadCondition.of(("state", text), STATES[text], f"the state that {text} sets", snapshot))
+        elif rule is READS:
+            self._reads.add_condition(_reading_condition(text, function, args, kwargs))
+        elif text.startswith("decimal."):
+            self._reads.add_condition(decimal_condition())
+        if rule is not OBSERVED:
+            for x in (*(args or ()), *kwargs.values()):
+                self._receives(call, text, x)
+
+    def _receives(self, call, text, x):
+        """Guard the content of an object of C code from outside that a function receives."""
+        kind: Any = type(x)
+        if not self._is_outside(x) or not is_standard(kind.__module__) or is_user_defined(kind):
+            return
+        is_compared = is_changeable(x) or is_plain(x) or isinstance(x, (tuple, type, *_CALLABLES))
+        is_stream_of_text = x is sys.stdout or x is sys.stderr
+        if rule_of_method(kind, "") in (CONTENT, DRAWS) and not (is_compared or is_stream_of_text):
+            self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
+
+    def _refuse(self, call, text):
+        self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(){_reason(text)}")
+
+
+def is_own(module: str) -> bool:
+    """Return whether a module is ingot's."""
+    return module.partition(".")[0] == INGOT
+
+
+def is_iterator(x) -> bool:
+    """Return whether an object moves on as it is read; files in memory tell where they stand."""
+    return hasattr(type(x), "__next__") and not isinstance(x, (io.StringIO, io.BytesIO))
+
+
+def is_method(function, x) -> bool:
+    """Return whether a function is a method of an object, from a class of a library."""
+    name = getattr(function, "__name__", "")
+    return any(vars(c).get(name) is function and not is_user_defined(c) for c in type(x).__mro__)
+
+
+def _legacy_generator():
+    """Return the generator of numpy's random functions."""
+    functions = sys.modules.get("numpy.random")
+    return None if functions is None else functions.rand.__self__
+
+
+def _may_repeat(args, kwargs) -> bool:
+    """Return whether a call can be done again with its operands."""
+    return args is not None and all(is_plain(x) or isinstance(x, os.PathLike) or callable(x)
+                                    for x in (*args, *kwargs.values()))
+
+
+def _reading_condition(text, function, args, kwargs) -> ReadCondition:
+    """Return the condition that a call gives an equal result, or raises an error of the same type."""
+    def read():
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            return type(error)
+
+    shown = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
+    return ReadCondition(("call", text, shown), read, snapshot(read()), f"{text}({shown})")
+
+
+def _repeat(recorder, text, function, args, kwargs):
+    """Record that each call calls a function with some operands. The recorded call does so by itself."""
+    is_recorded = False
+
+    def act():
+        if is_recorded:
+            function(*args, **kwargs)
+
+    act.__name__ = text
+    record(recorder, act, (), {}, is_quiet=True)
+    is_recorded = True
+
+
+# Module -> why a call of its functions is refused, and the way out.
+_REASONS = {
+    "time": "which reads the clock; pass the time as an argument, or read it in a function that is marked with jit.host",
+    "datetime": "which reads the clock; pass the time as an argument",
+    "random": "whose result changes from call to call; pass the value as an argument, or use ingot's random functions",
+    "secrets": "which draws random numbers from the operating system; pass the value as an argument",
+    "uuid": "which draws random numbers from the operating system; pass the value as an argument",
+    "io": "which works on a file that was opened outside of it; pass what is read as an argument, and write in a function that "
+          "is marked with jit.host, or with print()",
+}
+_REASONS["numpy.random"] = _REASONS["random"]
+_ANY_REASON = "which a replay would not do; call it outside, pass its result as an argument, or mark a function with jit.host"
+
+
+def _reason(text) -> str:
+    module = text
+    while module and module not in _REASONS:
+        module = module.rpartition(".")[0]
+    return ", " + _REASONS.get(module, _ANY_REASON)
+
+
+def _thread() -> tuple:
+    return threading.get_ident(), threading.current_thread().name
+
+
+def _settings() -> tuple:
+    return tuple(vars(config.current()).values())
+
+
+def modes() -> tuple:
+    """Return the modes of the thread and defaults of the process that `_MODES` names."""
+    m = tls.m
+    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device, config.current()

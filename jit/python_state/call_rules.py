@@ -1,0 +1,224 @@
+"""Rules for calls that leave user code: what a recording does about functions and methods of Python, numpy and other packages.
+
+The tables are data. `rule_of_function` goes by the module and the name of a function, `rule_of_method` by the classes of its
+object. What stands in no table is refused.
+"""
+
+import gc
+import os
+import sys
+import warnings
+from enum import Enum
+from functools import lru_cache
+
+import numpy as np
+
+
+class Rule(Enum):
+    """Treatment of a call while a function is recorded."""
+
+    PURE = "the result depends on the operands alone"
+    GIVEN = "likewise if it is given enough operands; else it reads the clock or draws a seed"
+    READS = "it reads state of the process: a recording is used while the call gives an equal result"
+    DRAWS = "it draws from a generator: the function's own one, made with a seed, repeats its numbers, others are refused"
+    CONTENT = "it reads or changes its object, whose content is compared"
+    HOST = "it acts on the world and gives nothing that the function uses: each call does it again, at its end"
+    SETS = "it sets state that `STATES` reads, and the function uses the result or catches errors: compared before and after"
+    OBSERVED = "other files of this room replace it or watch its frames"
+    REFUSED = "a replay could not repeat it"
+
+
+PURE, GIVEN, READS, DRAWS, CONTENT, HOST, SETS, OBSERVED, REFUSED = Rule
+
+
+def _table(**rules) -> dict:
+    return {name: Rule[rule] for rule, names in rules.items() for name in names.split()}
+
+
+# Names by which C code calls its modules.
+_ALIASES = {"posix": "os", "nt": "os", "thread": "threading", "genericpath": "posixpath", "ntpath": "posixpath",
+            "weakrefset": "weakref", "collections_abc": "collections", "sre": "re", "blake2": "hashlib", "md5": "hashlib",
+            "sha1": "hashlib", "sha2": "hashlib", "sha256": "hashlib", "sha512": "hashlib", "sha3": "hashlib",
+            "pydecimal": "decimal", "pydatetime": "datetime", "strptime": "datetime", "distutils_hack": "importlib",
+            "frozen_importlib": "importlib", "frozen_importlib_external": "importlib"}
+
+# Module -> rule of its functions and classes that have no row below. Modules below another count as that one.
+_MODULES: dict = {
+    **dict.fromkeys((
+        "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins", "calendar", "cmath", "codecs",
+        "collections", "colorsys", "configparser", "contextlib", "copy", "copyreg", "csv", "ctypes", "dataclasses", "datetime",
+        "decimal", "difflib", "dis", "encodings", "enum", "errno", "fnmatch", "fractions", "functools", "getopt", "gettext",
+        "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json",
+        "keyword", "linecache", "locale", "marshal", "math", "numbers", "opcode", "operator", "pickle", "posixpath", "pprint",
+        "re", "reprlib", "shlex", "sre_compile", "sre_constants", "sre_parse", "stat", "statistics", "string", "stringprep",
+        "struct", "textwrap", "timeit", "token", "tokenize", "tomllib", "traceback", "types", "typing", "unicodedata",
+        "unittest", "urllib.parse", "warnings", "weakref", "zlib", "zoneinfo", "numpy", "ml_dtypes", "scipy"), PURE),
+    **dict.fromkeys(("concurrent", "contextvars", "multiprocessing", "queue"), OBSERVED),
+    "platform": READS,
+}
+
+# Module -> functions, classes and methods with another rule than their module.
+_FUNCTIONS: dict = {
+    "builtins": _table(
+        OBSERVED="print open getattr hasattr setattr delattr dir vars globals locals len int float type id hash __import__",
+        READS="type.__subclasses__", REFUSED="input breakpoint exit quit help"),
+    "os": _table(
+        PURE="fspath fsencode fsdecode strerror WCOREDUMP WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WSTOPSIG "
+             "WTERMSIG waitstatus_to_exitcode major minor makedev stat_result terminal_size uname_result times_result "
+             "PathLike.__fspath__",
+        OBSERVED="getenv getenvb",
+        READS="getcwd getcwdb getpid getppid cpu_count process_cpu_count getuid geteuid getgid getegid getlogin getgroups "
+              "getpgid getpgrp getsid getresuid getresgid getgrouplist getpriority uname listdir access readlink statvfs "
+              "sysconf confstr pathconf get_exec_path getxattr listxattr sched_getaffinity sched_getscheduler "
+              "sched_get_priority_max sched_get_priority_min device_encoding isatty ctermid get_terminal_size",
+        HOST="mkdir makedirs rmdir removedirs remove unlink rename renames replace link symlink chmod chown lchown utime "
+             "truncate putenv unsetenv chdir setxattr removexattr sync mkfifo umask nice kill killpg"),
+    "posixpath": _table(
+        OBSERVED="exists lexists isfile isdir islink getsize getmtime",
+        READS="abspath realpath expanduser expandvars relpath ismount getatime getctime samefile sameopenfile"),
+    "pathlib": _table(
+        PURE="PurePath PurePosixPath PureWindowsPath Path PosixPath WindowsPath",
+        OBSERVED="Path.exists Path.is_file Path.is_dir Path.stat Path.read_text Path.read_bytes Path.open",
+        READS="Path.cwd Path.home Path.absolute Path.resolve Path.expanduser Path.owner Path.group Path.samefile "
+              "Path.readlink Path.is_mount Path.is_symlink Path.is_block_device Path.is_char_device Path.is_fifo "
+              "Path.is_socket Path.is_junction",
+        HOST="Path.mkdir Path.rmdir Path.unlink Path.touch Path.rename Path.replace Path.chmod Path.lchmod Path.symlink_to "
+             "Path.hardlink_to Path.link_to"),
+    "glob": _table(PURE="escape has_magic", READS="glob glob0 glob1"),
+    "shutil": _table(READS="which get_terminal_size get_archive_formats"),
+    "socket": _table(READS="gethostname"),
+    "tempfile": _table(READS="gettempdir gettempprefix"),
+    "time": _table(PURE="strptime mktime struct_time", GIVEN="gmtime localtime ctime asctime strftime",
+                   READS="clock_getres get_clock_info", HOST="sleep tzset"),
+    "datetime": _table(REFUSED="datetime.now datetime.utcnow datetime.today date.today"),
+    "locale": _table(READS="getlocale getpreferredencoding getencoding localeconv getdefaultlocale", HOST="setlocale"),
+    "random": _table(GIVEN="Random", DRAWS="Random.__call__", CONTENT="Random.getstate"),
+    "uuid": _table(PURE="UUID uuid3 uuid5", READS="getnode"),
+    "numpy.random": _table(GIVEN="default_rng RandomState PCG64 PCG64DXSM MT19937 Philox SFC64 SeedSequence", PURE="Generator",
+                           CONTENT="RandomState.get_state"),
+    "numpy": _table(
+        READS="geterr geterrcall getbufsize get_printoptions get_include",
+        HOST="seterr seterrcall setbufsize set_printoptions show_config show_runtime info",
+        OBSERVED="load loadtxt genfromtxt fromregex save savetxt savez savez_compressed",
+        REFUSED="fromfile memmap test ndarray.tofile ndarray.dump"),
+    "gc": _table(READS="isenabled get_threshold get_debug", PURE="is_tracked is_finalized",
+                 HOST="collect enable disable freeze unfreeze set_threshold set_debug"),
+    "sys": _table(
+        PURE="intern exc_info exception audit getsizeof", OBSERVED="_getframe",
+        READS="getrecursionlimit getswitchinterval getdefaultencoding getfilesystemencoding getfilesystemencodeerrors "
+              "get_int_max_str_digits getdlopenflags is_finalizing get_asyncgen_hooks",
+        HOST="setrecursionlimit setswitchinterval set_int_max_str_digits setdlopenflags"),
+    "threading": _table(
+        PURE="Lock RLock LockType lock allocate_lock Condition Semaphore BoundedSemaphore Event Barrier local Thread Timer",
+        OBSERVED="current_thread currentThread Thread.start start_new_thread start_joinable_thread",
+        READS="active_count activeCount get_ident get_native_id main_thread enumerate getprofile gettrace stack_size "
+              "Thread.is_alive Thread.getName Thread.isDaemon Event.is_set Event.isSet",
+        CONTENT="Event.set Event.clear Semaphore.acquire Semaphore.release lock.acquire lock.release lock.locked RLock.acquire "
+                "RLock.release"),
+    "logging": _table(
+        PURE="makeLogRecord Formatter LogRecord NullHandler Filter LoggerAdapter currentframe",
+        OBSERVED="debug info warning warn error critical fatal log exception Logger.debug Logger.info Logger.warning "
+                 "Logger.warn Logger.error Logger.critical Logger.fatal Logger.log Logger.exception Logger.isEnabledFor "
+                 "Logger.handle LoggerAdapter.debug LoggerAdapter.info LoggerAdapter.warning LoggerAdapter.error "
+                 "LoggerAdapter.critical LoggerAdapter.log LoggerAdapter.isEnabledFor LoggerAdapter.process",
+        READS="getLogger getLevelName getLevelNamesMapping getLogRecordFactory getLoggerClass Logger.getEffectiveLevel "
+              "Logger.hasHandlers Logger.getChild Logger.getChildren",
+        HOST="disable captureWarnings addLevelName basicConfig setLogRecordFactory setLoggerClass shutdown Logger.setLevel "
+             "Logger.addHandler Logger.removeHandler Logger.addFilter Logger.removeFilter"),
+    "warnings": _table(OBSERVED="warn warn_explicit", HOST="filterwarnings simplefilter resetwarnings showwarning"),
+    "contextvars": _table(PURE="ContextVar Context", READS="copy_context"),
+    "io": _table(REFUSED="FileIO open_code"),
+    "linecache": _table(REFUSED="getline getlines checkcache updatecache"),
+    "decimal": _table(REFUSED="setcontext"),
+    "csv": _table(READS="list_dialects get_dialect", HOST="register_dialect unregister_dialect field_size_limit"),
+    "importlib": _table(HOST="invalidate_caches", REFUSED="reload"),
+    "re": _table(HOST="purge"),
+    "typing": _table(READS="get_overloads", HOST="clear_overloads"),
+    "traceback": _table(REFUSED="print_stack print_exc print_last print_tb print_exception"),
+    "timeit": _table(REFUSED="timeit repeat default_timer Timer.timeit Timer.repeat Timer.autorange"),
+    "pprint": _table(REFUSED="pprint pp"),
+    "dis": _table(REFUSED="dis disassemble disco distb show_code"),
+}
+
+# Operands of the functions of `GIVEN` that make them independent of the clock, where that is more than one.
+OPERANDS = {"time.strftime": 2}
+
+# Functions of `HOST` -> function that reads the state that they set.
+STATES: dict = {
+    "numpy.seterr": np.geterr, "numpy.seterrcall": np.geterrcall, "numpy.setbufsize": np.getbufsize,
+    "numpy.set_printoptions": np.get_printoptions, "gc.enable": gc.isenabled, "gc.disable": gc.isenabled,
+    "gc.set_threshold": gc.get_threshold, "sys.setrecursionlimit": sys.getrecursionlimit, "os.chdir": os.getcwd,
+    **dict.fromkeys(("warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings"),
+                    lambda: tuple(warnings.filters))}
+
+# Class -> rule of its methods that have no row above.
+_CLASSES: dict = {
+    **dict.fromkeys((
+        "builtins.object", "builtins.type", "builtins.range", "builtins.slice", "builtins.BaseException", "builtins.function",
+        "builtins.code", "builtins.property", "builtins.staticmethod", "builtins.classmethod", "builtins.cell",
+        "builtins.module", "builtins.frame", "builtins.traceback", "re.Pattern", "re.Match", "datetime.date", "datetime.time",
+        "datetime.timedelta", "datetime.tzinfo", "decimal.Decimal", "decimal.Context", "numbers.Number", "enum.Enum",
+        "pathlib.PurePath", "uuid.UUID", "zoneinfo.ZoneInfo", "numpy.dtype", "numpy.generic", "numpy.ufunc", "numpy.finfo",
+        "struct.Struct", "string.Template", "operator.attrgetter", "operator.itemgetter", "operator.methodcaller",
+        "functools.partial", "types.SimpleNamespace", "types.GenericAlias", "inspect.Signature", "inspect.Parameter"), PURE),
+    **dict.fromkeys(("contextvars.ContextVar", "contextvars.Token", "weakref.ReferenceType", "weakref.WeakMethod",
+                     "weakref.WeakKeyDictionary", "weakref.WeakValueDictionary", "weakref.WeakSet", "weakref.ProxyType",
+                     "weakref.CallableProxyType"), OBSERVED),
+    "queue.SimpleQueue": CONTENT,
+    **dict.fromkeys(("random.Random", "numpy.random.Generator", "numpy.random.mtrand.RandomState",
+                     "numpy.random._generator.Generator", "numpy.random.bit_generator.BitGenerator",
+                     "numpy.random.bit_generator.SeedSequence"), DRAWS),
+}
+_SIMPLE = (int, float, complex, bool, str, bytes, type(None), tuple, frozenset)
+
+
+def module_of(name: str) -> str:
+    """Return the public name of a module of the standard library: `_io` is `io`, `posix` is `os`."""
+    plain = name.lstrip("_")
+    return _ALIASES.get(plain.partition(".")[0], plain)
+
+
+def _rule_of_module(module: str) -> Rule | None:
+    while module:
+        if module in _FUNCTIONS and module not in _MODULES:
+            return REFUSED
+        if module in _MODULES:
+            return _MODULES[module]
+        module = module.rpartition(".")[0]
+    return None
+
+
+@lru_cache(maxsize=4096)
+def rule_of_function(module: str, name: str) -> Rule:
+    """Return the rule of a function or class, by its module and its name there."""
+    module = module_of(module)
+    above = module
+    while above:
+        if name in _FUNCTIONS.get(above, ()):
+            return _FUNCTIONS[above][name]
+        above = above.rpartition(".")[0]
+    return _rule_of_module(module) or REFUSED
+
+
+@lru_cache(maxsize=4096)
+def rule_of_method(kind: type, name: str) -> Rule:
+    """Return the rule of a method of an object, by the class of the object."""
+    if next((cls for cls in kind.__mro__ if name in vars(cls)), None) is object:
+        return OBSERVED         # attributes by name, and their text
+    for cls in kind.__mro__:
+        module = module_of(cls.__module__)
+        rows, qualified = _FUNCTIONS.get(module, {}), f"{cls.__qualname__}.{name}"
+        if qualified in rows:
+            return rows[qualified]
+        rule = PURE if cls in _SIMPLE else _CLASSES.get(f"{module}.{cls.__qualname__}")
+        if rule is not None and cls is not object:
+            return rule
+        if is_standard(cls.__module__) and _rule_of_module(module) is OBSERVED:
+            return OBSERVED
+    return CONTENT
+
+
+def is_standard(module: str) -> bool:
+    """Return whether a module belongs to the standard library or to numpy."""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top in ("numpy", "ml_dtypes")
