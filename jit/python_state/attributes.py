@@ -39,7 +39,7 @@ class DynamicAttributes:
     def __init__(self, log: QueryLog, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
                  casts: PatchedCasts):
         self.log, self._known, self._inputs, self._casts = log, known, inputs, casts
-        self._reads, self._writes = reads, writes
+        self._reads, self.writes = reads, writes
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
         self.module_classes: list = []      # user classes of which there are modules
 
@@ -48,7 +48,7 @@ class DynamicAttributes:
         if isinstance(value, type):
             known, _ = self._answer_of_class(question, value)
             for name in (known if question.sets else known & question.assigned) & vars(value).keys():
-                self._writes.add(value, name, "attr", vars(value)[name], f"{text}.{name}")
+                self.writes.add(value, name, "attr", vars(value)[name], f"{text}.{name}")
             return
         attributes, kind = attributes_of(value), type(value)
         in_class, nowhere = self._answer_of_class(question, kind)
@@ -64,7 +64,7 @@ class DynamicAttributes:
                 reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
             if question.sets or name in question.assigned:
-                self._writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
+                self.writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
             self._reads.add_attribute(text, value, name, attributes[name])
 
     def answer_with_all(self, question, text, value, reach):
@@ -111,7 +111,7 @@ class DynamicAttributes:
             for name in attributes.keys() - before:
                 is_view = type(attributes[name]) is ThreadView      # of numbers in objects of a class
                 if (by_any or name in names) and not is_view and self._known.lacked(owner, name):
-                    self._writes.add(owner, name, "attr", MISSING, f"{text}.{name}")
+                    self.writes.add(owner, name, "attr", MISSING, f"{text}.{name}")
 
     # Calls of `hasattr`, `getattr`, `dir` and `vars`.
 
@@ -124,7 +124,7 @@ class DynamicAttributes:
     def query_all(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object, including those of its classes `with_classes`."""
         if self._inputs.is_symbolic and not with_classes:
-            self._writes.fix_numbers()          # code reads the values past the proxies
+            self.writes.fix_numbers()          # code reads the values past the proxies
         if isinstance(owner, Tensor):
             _counts_by_attributes(owner)
             return

@@ -19,6 +19,8 @@ import types
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from ...ir import config
 from ...runtime.autograd import grad_mode
 from ...runtime.autograd.function import run_forward
@@ -27,8 +29,8 @@ from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, GLOBAL, Chain
-from ..bytecode.user_code import INGOT, TRUSTED, is_user_defined
+from ..bytecode.reads import ARGUMENT, GLOBAL, MISSING, Chain
+from ..bytecode.user_code import INGOT, TRUSTED, attributes_of, is_user_defined
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
 from ..guards.frames import is_user, works_for_user
@@ -39,7 +41,7 @@ from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..host.host_call import record
 from ..proxies.threads import is_service
 from ..side_effects.contents import ContainerLog
-from .call_events import Called
+from .call_events import Called, call_events
 from .call_rules import (
     CONTENT,
     DRAWS,
@@ -58,13 +60,27 @@ from .call_rules import (
     rule_of_method,
 )
 from .chain_reads import ChainReads
-from .patched_builtins import IS_ENABLED, PatchedCasts, file_state, is_stream, level_condition, real
+from .patched_builtins import (
+    IS_ENABLED,
+    PatchedCasts,
+    file_state,
+    is_patched,
+    is_stream,
+    level_condition,
+    real,
+    settle_values,
+)
 from .reachable import Reachable
 from .read_log import decimal_condition
 from .stdlib_state import RANDOM, ContextVariables
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
+PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _CALLABLES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType)
+_OPEN = open            # the original, which a recording patches
+_FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
+_LOOKUPS = {"__getattribute__": getattr, "__setattr__": setattr, "__delattr__": setattr}
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _GETENV = os.getenv.__code__
 _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
@@ -93,6 +109,7 @@ class CallPolicy:
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
         self._chains, self._reachable = chains, reachable
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
+        self.events = call_events(self.called)
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
 
@@ -101,7 +118,8 @@ class CallPolicy:
         self._chains.generators.start()
 
     def call_by_library(self, frame):
-        """Note that a function of a library starts: one of `WATCHED`, of the module `random`, or named "submit"."""
+        """Note that a function of a library starts: one of `WATCHED`, of the modules `random` and `arrayprint`, or named
+        "submit"."""
         code, reads = frame.f_code, self._reads
         if code in _MODE_SETTERS:
             self._mode_setter = user_line()
@@ -124,6 +142,8 @@ class CallPolicy:
             self._depend_on_file(frame.f_locals[code.co_varnames[0]])
         elif code.co_name == "submit" and frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
             self.starts_thread(frame)
+        elif frame.f_globals is PRINTING and works_for_user(frame):
+            reads.add_condition(_reading_condition("numpy.get_printoptions", np.get_printoptions, (), {}))
         elif frame.f_globals is RANDOM and code.co_argcount and works_for_user(frame):
             self._chains.generators.called(code, frame.f_locals[code.co_varnames[0]])
 
@@ -162,26 +182,71 @@ class CallPolicy:
             self._depend_on_file(file)
 
     def _depend_on_file(self, path):
-        path = os.path.abspath(os.fspath(path))
-        self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path), f"the file {path}"))
+        if isinstance(path, (str, bytes, os.PathLike)):
+            path = os.fspath(path)
+            self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path),
+                                                    f"the file {os.fsdecode(path)}"))
+        else:
+            self._status.refuse(f"it asks about {path!r}, which is no path; pass the answer as an argument")
 
     # Calls of user code.
 
     def called(self, call: Called):
         """Note a call that user code is about to make, and the callables that it passes on."""
-        if call.function is builtins.__import__ and call.args:
-            self._chains.imports(call.args[0], call.frame.f_globals.get("__package__"))
+        if call.args:
+            self._by_name(call, call.function, call.args)
         self._judge(call, call.function, call.args, call.kwargs)
         for x in call.operands():
             if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
                 self._judge(call, x, None, {})
 
+    def _by_name(self, call, function, args):
+        """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
+        kind, attributes = type(function), self._chains.attributes
+        if kind is types.WrapperDescriptorType and type(args[0]) in _FIELDS and len(args) > 1:       # `Class.field.__get__(x)`
+            self._attribute(call, _FIELD_CALLS.get(function.__name__), args[1], args[0].__name__)
+        elif kind is types.MethodWrapperType and type(function.__self__) in _FIELDS:
+            self._attribute(call, _FIELD_CALLS.get(function.__name__), args[0], function.__self__.__name__)
+        elif kind is types.MethodWrapperType and function.__name__ in _LOOKUPS:         # `x.__setattr__`, stored
+            self._attribute(call, _LOOKUPS[function.__name__], function.__self__, args[0])
+        elif kind is types.WrapperDescriptorType and function.__name__ in _LOOKUPS and len(args) > 1:
+            self._attribute(call, _LOOKUPS[function.__name__], *args[:2])
+        elif function is super and len(args) == 2:
+            self._reads.add_inherited(call.frame.f_code.co_names, *args)
+        elif kind is not types.BuiltinFunctionType:
+            return
+        elif function is builtins.__import__:
+            self._chains.imports(args[0], call.frame.f_globals.get("__package__"))
+        elif function in (dir, vars):
+            attributes.query_all(args[0], function is dir)
+        elif function in (setattr, delattr):
+            self._attribute(call, setattr, *args[:2])
+        elif function is hasattr or (function is getattr and len(args) > 1):
+            is_spelt = "getattr" in call.frame.f_code.co_names
+            if function is hasattr or len(args) == 3 or not is_spelt or not hasattr(*args[:2]):
+                self._attribute(call, getattr, *args[:2])
+
+    def _attribute(self, call, how, owner, name):
+        """Note that code gets (`how` is getattr) or sets an attribute of an object."""
+        attributes = self._chains.attributes
+        if how is getattr:
+            attributes.query(owner, name)
+        elif how is setattr and type(name) is str and self._known.existed(owner):
+            before = attributes_of(owner).get(name, MISSING)
+            attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
+
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
+        if function is _OPEN and args:
+            self.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
+        elif is_patched(function):       # the original, which user code has stored before
+            self._apply(HOST, call, function.__qualname__, function, args, kwargs)
         function = real(function)
         kind = type(function)
         if is_own(kind.__module__) or kind is functools._lru_cache_wrapper:
             return
+        if isinstance(function, type) and issubclass(function, np.generic):
+            settle_values(args or ())
         if kind is functools.partial:
             self._judge(call, function.func, None if args is None else (*function.args, *args), {**function.keywords, **kwargs})
         elif isinstance(function, type) or kind is types.FunctionType:

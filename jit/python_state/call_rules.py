@@ -100,7 +100,7 @@ _FUNCTIONS: dict = {
         READS="geterr geterrcall getbufsize get_printoptions get_include",
         HOST="seterr seterrcall setbufsize set_printoptions show_config show_runtime info",
         OBSERVED="load loadtxt genfromtxt fromregex save savetxt savez savez_compressed",
-        REFUSED="fromfile memmap test ndarray.tofile ndarray.dump"),
+        REFUSED="fromfile memmap test ndarray.tofile ndarray.dump MaskedArray.ids"),
     "gc": _table(READS="isenabled get_threshold get_debug", PURE="is_tracked is_finalized",
                  HOST="collect enable disable freeze unfreeze set_threshold set_debug"),
     "sys": _table(
@@ -109,7 +109,7 @@ _FUNCTIONS: dict = {
               "get_int_max_str_digits getdlopenflags is_finalizing get_asyncgen_hooks",
         HOST="setrecursionlimit setswitchinterval set_int_max_str_digits setdlopenflags"),
     "threading": _table(
-        PURE="Lock RLock LockType lock allocate_lock Condition Semaphore BoundedSemaphore Event Barrier local Thread Timer",
+        PURE="Lock RLock LockType lock allocate_lock Condition Semaphore BoundedSemaphore Event Barrier local",
         OBSERVED="current_thread currentThread Thread.start start_new_thread start_joinable_thread",
         READS="active_count activeCount get_ident get_native_id main_thread enumerate getprofile gettrace stack_size "
               "Thread.is_alive Thread.getName Thread.isDaemon Event.is_set Event.isSet",
@@ -124,10 +124,13 @@ _FUNCTIONS: dict = {
         READS="getLogger getLevelName getLevelNamesMapping getLogRecordFactory getLoggerClass Logger.getEffectiveLevel "
               "Logger.hasHandlers Logger.getChild Logger.getChildren",
         HOST="disable captureWarnings addLevelName basicConfig setLogRecordFactory setLoggerClass shutdown Logger.setLevel "
-             "Logger.addHandler Logger.removeHandler Logger.addFilter Logger.removeFilter"),
+             "Logger.addHandler Logger.removeHandler Logger.addFilter Logger.removeFilter",
+        REFUSED="Logger.findCaller"),
     "warnings": _table(OBSERVED="warn warn_explicit", HOST="filterwarnings simplefilter resetwarnings showwarning"),
     "contextvars": _table(PURE="ContextVar Context", READS="copy_context"),
     "io": _table(REFUSED="FileIO open_code"),
+    "array": _table(REFUSED="array.buffer_info"),
+    "inspect": _table(REFUSED="stack trace getouterframes"),
     "linecache": _table(REFUSED="getline getlines checkcache updatecache"),
     "decimal": _table(REFUSED="setcontext"),
     "csv": _table(READS="list_dialects get_dialect", HOST="register_dialect unregister_dialect field_size_limit"),
@@ -192,12 +195,15 @@ def _rule_of_module(module: str) -> Rule | None:
 def rule_of_function(module: str, name: str) -> Rule:
     """Return the rule of a function or class, by its module and its name there."""
     module = module_of(module)
-    above = module
-    while above:
-        if name in _FUNCTIONS.get(above, ()):
-            return _FUNCTIONS[above][name]
-        above = above.rpartition(".")[0]
-    return _rule_of_module(module) or REFUSED
+    return _row(module, name) or _rule_of_module(module) or REFUSED
+
+
+def _row(module: str, name: str) -> Rule | None:
+    while module:
+        if name in _FUNCTIONS.get(module, ()):
+            return _FUNCTIONS[module][name]
+        module = module.rpartition(".")[0]
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -207,9 +213,9 @@ def rule_of_method(kind: type, name: str) -> Rule:
         return OBSERVED         # attributes by name, and their text
     for cls in kind.__mro__:
         module = module_of(cls.__module__)
-        rows, qualified = _FUNCTIONS.get(module, {}), f"{cls.__qualname__}.{name}"
-        if qualified in rows:
-            return rows[qualified]
+        row = _row(module, f"{cls.__qualname__}.{name}")
+        if row is not None:
+            return row
         rule = PURE if cls in _SIMPLE else _CLASSES.get(f"{module}.{cls.__qualname__}")
         if rule is not None and cls is not object:
             return rule

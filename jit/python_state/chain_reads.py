@@ -60,6 +60,7 @@ class ChainReads:
         self._compared: frozenset = frozenset()     # chains that the code compares by identity
         self._unwalked: dict = {}       # by id: (name, container of which code only asked for membership or single items)
         self._imports: list = []        # (module and level, steps, package) of what code reads of modules that it imports
+        self.attributes = reachable.attributes
         self._is_first = True
 
     # Code that starts.

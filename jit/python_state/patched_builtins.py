@@ -1,7 +1,7 @@
 """Functions of Python that are patched while a call is recorded.
 
-`print`, warnings and log records become host calls. `open` makes files conditions; `hasattr`, `getattr`, `dir` and `vars` make
-names conditions. Functions of `math` compute with symbolic numbers and lazy scalars.
+`print`, warnings and log records become host calls. `open` makes files conditions. Functions of `math` compute with symbolic
+numbers and lazy scalars.
 
 Casts: `int(t)` and `float(t)` give what `item()` gives (`lazy_scalars.py`), `len(t)` is `t.shape[0]`, `len(log)` of a growing
 list is symbolic, and `type(v)` of a proxy is that of its number. Python makes a plain number of whatever `__int__` or `__len__`
@@ -32,7 +32,7 @@ from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import Walk, instructions_of
 from ..bytecode.user_code import TRUSTED
 from ..errors.errors import TraceError
-from ..guards.frames import is_user, restore_profiler, unprofiled
+from ..guards.frames import is_user, restore_profiler
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import snapshot
 from ..host.host_call import record
@@ -279,6 +279,12 @@ def make_plain(frame):
     _settle(frame, lambda x: fixed(forced(x)))
 
 
+def settle_values(values):
+    """Make the numbers in lists and dictionaries plain, for C code that looks at their types."""
+    for x in values:
+        _plain(x, lambda v: fixed(forced(v)), set())
+
+
 def _settle(frame, give):
     code = frame.f_code
     count, local = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8), frame.f_locals
@@ -322,6 +328,8 @@ def _patched_warn(tracker, really):
     def warn(message, category=None, stacklevel=1, *args, **kwargs):
         if tls.m.recorder is None or args or kwargs:
             return really(message, category, stacklevel + 1, *args, **kwargs)
+        if not isinstance(message, (str, Warning)):
+            tracker.status.refuse(f"it warns with a {type(message).__name__} as the message; pass a string or a Warning")
         tracker.reads.add_condition(ReadCondition(
             ("warnings",), lambda: tuple(warnings.filters), snapshot(filters), "how warnings are filtered"))
         if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
@@ -376,14 +384,19 @@ def _patched_logging(really):
     return handle
 
 
+_PRINT, _WARN = print, warnings.warn
 _PLAIN = (str, int, float, bool, type(None), Tensor)        # types whose text no user code makes
-_frame = sys._getframe
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # id of a patched function -> the original
 
 
 def real(x):
     """Return the original of a patched function; other values as they are."""
     return _REAL.get(id(x), x)
+
+
+def is_patched(function) -> bool:
+    """Return whether a function is the original of `print` or `warnings.warn`, which is patched now."""
+    return function in (_PRINT, _WARN) and any(other is function for other in _REAL.values())
 
 
 class PatchedBuiltins:
@@ -394,7 +407,6 @@ class PatchedBuiltins:
         if tracker is not None:
             self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
             self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
-            self._patches += [(builtins, name, functools.partial(make, tracker)) for name, make in _ATTRIBUTE_QUERIES.items()]
             self._patches += [(logging.Logger, "handle", _patched_logging), *progress_bars.patches()]
         self._patches += [(math, name, _patched_math) for name in MATH] + [(math, name, _patched_test) for name in _TESTS]
         self._before: list = []
@@ -444,40 +456,6 @@ def _patched_open(tracker, really):
         return found
 
     return call
-
-
-def _patched_getattr(tracker, really):
-    """Wrap `hasattr`, and `getattr`, whose attribute may be missing."""
-    def call(*args):
-        # (Nearly all callers are libraries: they must cost few profile events.)
-        if not is_user(_frame(1)) or tls.m.recorder is None or len(args) < 2:
-            return really(*args)
-        try:
-            found = really(*args)
-        except AttributeError:
-            unprofiled(tracker.attributes.query, *args[:2])
-            raise
-        if really is _HASATTR or len(args) == 3:
-            unprofiled(tracker.attributes.query, *args[:2])
-        return found
-
-    return call
-
-
-def _patched_dir(tracker, really):
-    def call(*args):
-        frame = sys._getframe(1)
-        if not args:
-            return frame.f_locals if really is _VARS else sorted(frame.f_locals)
-        if tls.m.recorder is not None and is_user(frame):
-            unprofiled(tracker.attributes.query_all, args[0], really is not _VARS)
-        return really(*args)
-
-    return call
-
-
-_HASATTR, _VARS = hasattr, vars
-_ATTRIBUTE_QUERIES = {"hasattr": _patched_getattr, "getattr": _patched_getattr, "dir": _patched_dir, "vars": _patched_dir}
 
 
 def _patched_math(really):

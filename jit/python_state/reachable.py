@@ -35,7 +35,7 @@ class Reachable:
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
                  uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes):
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
-        self._uses, self._attributes, self._tensors = uses, attributes, tensors
+        self._uses, self.attributes, self._tensors = uses, attributes, tensors
         self._met: dict = {}            # by id: all values that were visited
         reads.walker = self
 
@@ -50,7 +50,7 @@ class Reachable:
 
     def query(self, queries):
         """Take in the attribute queries of code that starts, for all objects that were reached."""
-        attributes = self._attributes
+        attributes = self.attributes
         question = attributes.log.add(queries)
         if question is not None:
             for value, text, _ in list(self._known.outside.values()):
@@ -86,8 +86,8 @@ class Reachable:
     def _remember(self, m):
         for new in self._writes.modules.remember(m):
             self._uses.apply(attributes_of_module(new))
-            self._attributes.add_module_class(type(new))
-            for question in self._attributes.log.all():
+            self.attributes.add_module_class(type(new))
+            for question in self.attributes.log.all():
                 self._answer_of_module(new, question.names)
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._tensors.add(t)
@@ -142,8 +142,8 @@ class Reachable:
         if id(value) not in self._known.outside:
             return
         text = self._known.name_of(value)
-        self._attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=False), text, value, self.add)
-        self._attributes.query_all(value, False)
+        self.attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=False), text, value, self.add)
+        self.attributes.query_all(value, False)
         self._use_all(attributes_of(value))
 
     def add(self, text, value) -> list:
@@ -152,14 +152,14 @@ class Reachable:
             return []
         self._known.add_outside(value, text)
         self._uses.apply(attributes_of(value))
-        for question in self._attributes.log.all():
-            self._attributes.answer(question, text, value, self.add)
-        kinds = self._attributes.log.computing
+        for question in self.attributes.log.all():
+            self.attributes.answer(question, text, value, self.add)
+        kinds = self.attributes.log.computing
         if has_library_methods(type(value)):
             kinds = [*kinds, ANY_ATTRIBUTE]
             self._use_all(value.__dict__)
         for kind in kinds:
-            self._attributes.answer_with_all(kind, text, value, self.add)
+            self.attributes.answer_with_all(kind, text, value, self.add)
         found = []
         for name, v in self._attributes_before(value):
             if not is_plain(v):

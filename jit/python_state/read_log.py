@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
-from ..bytecode.user_code import is_instance, is_user_defined
+from ..bytecode.user_code import MADE_IN_PYTHON, is_instance, is_user_defined
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.known_objects import KnownObjects
@@ -23,15 +23,12 @@ HELD = "held"       # kind of the conditions on objects that classes hold
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 
 
-def owners_above(frame) -> list:
-    """Return (class, name) of the methods and values of base classes that code reaches by `super()`, if it does."""
-    code = frame.f_code
-    if "__class__" not in code.co_freevars or not code.co_argcount:
-        return []
-    cls, first = frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0])
+def owners_above(names, cls, first) -> list:
+    """Return (class, name) of the methods and values of base classes that code with some names reaches by
+    `super(cls, first)`."""
     order = (first if isinstance(first, type) else type(first)).__mro__
     above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_user_defined(c)]
-    return [(next(c for c in above if name in vars(c)), name) for name in code.co_names if any(name in vars(c) for c in above)]
+    return [(next(c for c in above if name in vars(c)), name) for name in names if any(name in vars(c) for c in above)]
 
 
 def known_in_class(cls, name) -> bool:
@@ -72,6 +69,7 @@ _HELD: dict = {
     "_io.StringIO": lambda file: (file.getvalue(), file.tell()),
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
     "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
+    "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),
     "queue.Queue": lambda q: list(q.queue),
     "threading.Event": lambda event: event.is_set(),
     "threading.Semaphore": lambda s: s._value,
@@ -90,13 +88,15 @@ def held_by(value) -> Any:
     return None
 
 
-def pickled(value) -> Any:
-    """Return a function that reads the content of an object of the standard library or numpy, or None if it cannot be read."""
+def state_of(value) -> Any:
+    """Return a function that reads the content of any object of the standard library or numpy, or None if it tells none."""
+    if all(c.__flags__ & MADE_IN_PYTHON and "__slots__" not in vars(c) for c in type(value).__mro__[:-1]):
+        return lambda: dict(vars(value))
     try:
         pickle.dumps(value, 4)
     except Exception:
         return None
-    return partial(pickle.dumps, value, 4)
+    return lambda: pickle.dumps(value, 4)
 
 
 def _unless_closed(holds, value):
@@ -149,6 +149,12 @@ class ReadLog:
             self.add_hidden(value.fget if type(value) is property else value)
             self.add_library(f"{text}.{name}", value)
 
+    def add_inherited(self, names, cls, first):
+        """Guard what code with some names reads by `super(cls, first)`."""
+        for owner, name in owners_above(names, cls, first):
+            if known_in_class(owner, name):
+                self.add_attributes(owner.__name__, owner, (name,))
+
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""
         kind = type(m)
@@ -199,6 +205,6 @@ class ReadLog:
 
     def add_content(self, text, owner) -> bool:
         """Guard the content of any object that tells it; return whether it does."""
-        content = held_by(owner) or pickled(owner)
+        content = held_by(owner) or state_of(owner)
         self._add_content(text, owner, content)
         return content is not None

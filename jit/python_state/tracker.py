@@ -32,13 +32,12 @@ from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
-from .call_events import call_events
-from .call_policy import WATCHED, CallPolicy, ContextVariables
+from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .patched_builtins import PatchedCasts, casts_of, make_plain, settle
 from .reachable import Reachable
-from .read_log import ReadLog, known_in_class, owners_above
+from .read_log import ReadLog
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators
 from .switch_log import SwitchLog
 
@@ -72,7 +71,6 @@ class Tracker:
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
         self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts, self.casts)
-        self._calls = call_events(self.world.called)
         self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
@@ -87,7 +85,7 @@ class Tracker:
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.before_user_code("a hook of all modules", hook)
-        self._calls.start()
+        self.world.events.start()
         sys.setprofile(self._event)
         return self
 
@@ -96,7 +94,7 @@ class Tracker:
         before, tls.m.run = self._before
         tls.m.dispatch_hook = None
         restore_profiler(before)
-        self._calls.stop()
+        self.world.events.stop()
 
     def close(self):
         """Drop references that would raise reference counts, which `SoleReference` reads."""
@@ -128,7 +126,7 @@ class Tracker:
                 self._user_frame(frame)
                 self.casts.restore(casts)
                 self.casts.enter(frame)
-                self._calls.enter(frame)
+                self.world.events.enter(frame)
                 if self.chains.caches.is_reached:       # keys and results are there for other calls
                     self.writes.fix_numbers()
                     make_plain(frame)
@@ -151,7 +149,7 @@ class Tracker:
         code = frame.f_code
         if code.co_name == "__init__" and code.co_varnames:
             self._initialised(frame.f_locals.get(code.co_varnames[0]), frame.f_back)
-        if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM:
+        if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM or frame.f_globals is PRINTING:
             self.world.call_by_library(frame)
         if code.co_name in _RUNNERS and code.co_argcount:
             first = frame.f_locals.get(code.co_varnames[0])
@@ -237,9 +235,8 @@ class Tracker:
             self.writes.namespaces.setdefault(id(space), (space, dict(space)))
             for name in [c for c in code.co_consts if isinstance(c, str) and c in space]:     # globals()["rate"]
                 self.chains.add(Chain(GLOBAL, name, ()), space, space[name])
-        for cls, name in owners_above(frame):
-            if known_in_class(cls, name):
-                self.reads.add_attributes(cls.__name__, cls, (name,))
+        if "__class__" in code.co_freevars and code.co_argcount:        # `super()`
+            self.reads.add_inherited(code.co_names, frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0]))
         self.chains.add_imports(code, space.get("__package__"))
 
     def _is_caught(self, frame) -> bool:
