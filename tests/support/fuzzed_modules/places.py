@@ -14,7 +14,7 @@ KINDS = {
                 "{'a': True}", "{'a': 2, 'b': 1, 'c': 0.5}", "ChainMap({'a': 1}, {'b': 2})", "{}", "UserDict(a=1)"),
     "set": ("{1, 2}", "{2}", "{2.0, 3}", "frozenset({1, 2})", "set()", "{True, 2}"),
     "tensor": ("ingot.ones(3)", "ingot.arange(3.0)", "ingot.full((3,), 2.0)", "ingot.tensor(1.5)", "ingot.tensor([1, 2, 3])",
-               "ingot.ones(3, requires_grad=True)", "ingot.arange(3.0).flip(0)", "ingot.ones(3, dtype=ingot.float64)"),
+               "ingot.ones(3, requires_grad=True)", "ingot.arange(6.0)[::2]", "ingot.ones(3, dtype=ingot.float64)"),
     "array": ("np.arange(3.0)", "np.ones(3, 'f')", "np.array([1, 2, 3])", "np.arange(6.0)[::2]", "np.array(2.0)"),
     "function": ("lambda t: t * 2", "lambda t: t + 1", "ingot.tanh", "ingot.relu", "operator.neg", "double", "nn.Tanh()",
                  "functools.partial(scaled, k=2)", "functools.partial(scaled, k=3)", "Thing(2).scale"),
