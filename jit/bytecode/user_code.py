@@ -11,7 +11,7 @@ INGOT = __name__.split(".")[0]
 TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
 _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
-MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
+_MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
 _HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
 
@@ -43,7 +43,7 @@ def is_instance(value) -> bool:
 
 def has_library_methods(kind) -> bool:
     """Return whether methods of the standard library, whose code is not tracked, read the attributes of an instance."""
-    return any(c.__module__ in _HOLDERS and c is not object and c.__flags__ & MADE_IN_PYTHON and not is_user_defined(c)
+    return any(c.__module__ in _HOLDERS and c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
                for c in kind.__mro__)
 
 
@@ -56,7 +56,7 @@ def is_user_defined(x) -> bool:
     """Return whether a function or class is the user's, or of a library that does not know ingot."""
     module = getattr(x, "__module__", None) or ""
     if module == "builtins":        # or made by Python code without a module, as in `exec(text, {})`
-        return isinstance(x, type) and bool(x.__flags__ & MADE_IN_PYTHON)
+        return isinstance(x, type) and bool(x.__flags__ & _MADE_IN_PYTHON)
     return is_user_module(module)
 
 

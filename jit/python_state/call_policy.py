@@ -16,6 +16,7 @@ import queue
 import sys
 import threading
 import types
+import warnings
 from contextvars import ContextVar
 from typing import Any
 
@@ -29,8 +30,9 @@ from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, GLOBAL, MISSING, Chain
-from ..bytecode.user_code import INGOT, TRUSTED, attributes_of, is_user_defined
+from ..bytecode.reads import ARGUMENT, GLOBAL, Chain, follow
+from ..bytecode.stack import loads_global
+from ..bytecode.user_code import INGOT, TRUSTED, is_instance, is_user_defined
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
 from ..guards.frames import is_user, works_for_user
@@ -64,7 +66,6 @@ from .patched_builtins import (
     IS_ENABLED,
     PatchedCasts,
     file_state,
-    is_patched,
     is_stream,
     level_condition,
     real,
@@ -77,7 +78,7 @@ from .stdlib_state import RANDOM, ContextVariables
 _ADDS = frozenset(("append", "appendleft", "extend"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _CALLABLES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType)
-_OPEN = open            # the original, which a recording patches
+_OPEN, _PRINT, _WARN = open, print, warnings.warn        # the originals, which a recording patches
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
 _LOOKUPS = {"__getattribute__": getattr, "__setattr__": setattr, "__delattr__": setattr}
@@ -220,9 +221,10 @@ class CallPolicy:
         elif function in (dir, vars):
             attributes.query_all(args[0], function is dir)
         elif function in (setattr, delattr):
-            self._attribute(call, setattr, *args[:2])
+            if not loads_global(call.frame.f_code, function.__name__):
+                self._attribute(call, setattr, *args[:2])
         elif function is hasattr or (function is getattr and len(args) > 1):
-            is_spelt = "getattr" in call.frame.f_code.co_names
+            is_spelt = loads_global(call.frame.f_code, "getattr")
             if function is hasattr or len(args) == 3 or not is_spelt or not hasattr(*args[:2]):
                 self._attribute(call, getattr, *args[:2])
 
@@ -232,15 +234,18 @@ class CallPolicy:
         if how is getattr:
             attributes.query(owner, name)
         elif how is setattr and type(name) is str and self._known.existed(owner):
-            before = attributes_of(owner).get(name, MISSING)
+            before = follow(owner, (("attr", name),))
             attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
 
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
         if function is _OPEN and args:
             self.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
-        elif is_patched(function):       # the original, which user code has stored before
-            self._apply(HOST, call, function.__qualname__, function, args, kwargs)
+        elif function is _PRINT:
+            self._apply(HOST, call, "builtins.print", function, args, kwargs)
+        elif function is _WARN or getattr(function, "__module__", "") == "_warnings":
+            self._status.first_time = (f"{function.__name__}() was called at {call.line} by a name of its own (warnings.warn "
+                                       "would come at every call)")
         function = real(function)
         kind = type(function)
         if is_own(kind.__module__) or kind is functools._lru_cache_wrapper:
@@ -341,6 +346,8 @@ class CallPolicy:
         elif is_changeable(receiver):
             self._contents.used(receiver, None)
             self._chains.add(Chain(ARGUMENT, f"the object of {text}", ()), receiver, receiver)
+        elif is_instance(receiver):
+            return          # its attributes are guarded
         elif is_iterator(receiver) or not self._reads.add_content(text, receiver):
             self._refuse(call, text)
 

@@ -109,7 +109,7 @@ _FUNCTIONS: dict = {
               "get_int_max_str_digits getdlopenflags is_finalizing get_asyncgen_hooks",
         HOST="setrecursionlimit setswitchinterval set_int_max_str_digits setdlopenflags"),
     "threading": _table(
-        PURE="Lock RLock LockType lock allocate_lock Condition Semaphore BoundedSemaphore Event Barrier local",
+        PURE="Lock RLock LockType lock allocate_lock Condition Semaphore BoundedSemaphore Event Barrier local Thread Timer",
         OBSERVED="current_thread currentThread Thread.start start_new_thread start_joinable_thread",
         READS="active_count activeCount get_ident get_native_id main_thread enumerate getprofile gettrace stack_size "
               "Thread.is_alive Thread.getName Thread.isDaemon Event.is_set Event.isSet",

@@ -384,7 +384,6 @@ def _patched_logging(really):
     return handle
 
 
-_PRINT, _WARN = print, warnings.warn
 _PLAIN = (str, int, float, bool, type(None), Tensor)        # types whose text no user code makes
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # id of a patched function -> the original
 
@@ -392,11 +391,6 @@ _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # id of a 
 def real(x):
     """Return the original of a patched function; other values as they are."""
     return _REAL.get(id(x), x)
-
-
-def is_patched(function) -> bool:
-    """Return whether a function is the original of `print` or `warnings.warn`, which is patched now."""
-    return function in (_PRINT, _WARN) and any(other is function for other in _REAL.values())
 
 
 class PatchedBuiltins:

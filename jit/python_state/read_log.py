@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
-from ..bytecode.user_code import MADE_IN_PYTHON, is_instance, is_user_defined
+from ..bytecode.user_code import is_instance, is_user_defined
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.known_objects import KnownObjects
@@ -90,7 +90,7 @@ def held_by(value) -> Any:
 
 def state_of(value) -> Any:
     """Return a function that reads the content of any object of the standard library or numpy, or None if it tells none."""
-    if all(c.__flags__ & MADE_IN_PYTHON and "__slots__" not in vars(c) for c in type(value).__mro__[:-1]):
+    if all(any("__dict__" in vars(base) for base in c.__mro__) for c in type(value).__mro__[:-1]):     # made in Python
         return lambda: dict(vars(value))
     try:
         pickle.dumps(value, 4)
