@@ -1,7 +1,7 @@
 """Tracker of the Python side of a recorded call: what user code reads, writes, and does that a replay could not repeat.
 
-The interpreter reports each call by a profile event. When a frame of user code starts, its bytecode shows what it reads and
-writes; calls of builtins and of some library functions are judged one by one.
+The interpreter reports each frame by a profile event. When a frame of user code starts, its bytecode shows what it reads and
+writes. `CallPolicy` decides about the calls in it.
 """
 
 import copy
