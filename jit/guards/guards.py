@@ -148,7 +148,7 @@ def _change_of_module(name, key, was, now) -> str:
     """Return in words what changed in the state of a module."""
     if not key:
         return f"the hooks of {name}, or which of its parameters require grad, are others than before"
-    if MISSING in (was, now):
+    if was is MISSING or now is MISSING:
         return f"{name}.{key} was {'removed' if now is MISSING else 'added'}"
     path, was, now = first_change(now, was)
     return f"{name}.{key}{path} was {brief(was)}, is {brief(now)}"

@@ -30,7 +30,7 @@ from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, GLOBAL, Chain, follow
+from ..bytecode.reads import ARGUMENT, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import loads_global
 from ..bytecode.user_code import INGOT, TRUSTED, is_instance, is_user_defined
 from ..bytecode.uses import ADDED
@@ -225,7 +225,8 @@ class CallPolicy:
                 self._attribute(call, setattr, *args[:2])
         elif function is hasattr or (function is getattr and len(args) > 1):
             is_spelt = loads_global(call.frame.f_code, "getattr")
-            if function is hasattr or len(args) == 3 or not is_spelt or not hasattr(*args[:2]):
+            is_static = type(args[1]) is str and inspect.getattr_static(args[0], args[1], MISSING) is not MISSING
+            if function is hasattr or len(args) == 3 or not (is_spelt and is_static):
                 self._attribute(call, getattr, *args[:2])
 
     def _attribute(self, call, how, owner, name):
@@ -345,7 +346,7 @@ class CallPolicy:
             self._contents.used(receiver, ADDED)
         elif is_changeable(receiver):
             self._contents.used(receiver, None)
-            self._chains.add(Chain(ARGUMENT, f"the object of {text}", ()), receiver, receiver)
+            self._chains.add(Chain(ARGUMENT, f"a {type(receiver).__name__} that lives outside of it", ()), receiver, receiver)
         elif is_instance(receiver):
             return          # its attributes are guarded
         elif is_iterator(receiver) or not self._reads.add_content(text, receiver):

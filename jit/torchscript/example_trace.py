@@ -35,7 +35,7 @@ def write(traced, f, extra_files=None):
     """Export a function that was traced with example inputs."""
     if extra_files:
         raise TraceError("jit.save: a file holds a model alone; keep other data in a file of its own")
-    traced = getattr(traced, "_traced", traced)
+    traced = getattr(traced, "_jit_trace", traced)
     if not isinstance(traced, TracedByExample):
         raise TraceError("jit.save takes what jit.trace(f, example_inputs) gave. Write other models with jit.export(model, "
                          "example_inputs, path), and load them with jit.load(path); weights alone with "

@@ -42,7 +42,7 @@ class Compiled(Module):
         return self._compiled(*args, **kwargs)
 
     @property
-    def _traced(self):
+    def _jit_trace(self):
         return self.__dict__["_compiled"]
 
     def compile(self, *args, **kwargs):

@@ -21,12 +21,12 @@ _classes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()       # class 
 
 
 class TracedModule(Module):
-    """A module whose calls are traced: `_traced` is the traced function, `_untraced` a module with the same attributes."""
+    """A module whose calls are traced: `_jit_trace` is the traced function, `_jit_module` a module with the same attributes."""
 
-    __slots__ = ("_traced", "_untraced")
+    __slots__ = ("_jit_module", "_jit_trace")
 
-    _traced: Any
-    _untraced: Any
+    _jit_trace: Any
+    _jit_module: Any
     __base: type = Module
 
     def __init_subclass__(cls, **options):
@@ -43,7 +43,7 @@ class TracedModule(Module):
     @__class__.setter
     def __class__(self, new):       # lazy modules and parametrizations change the class
         if not issubclass(new, TracedModule):
-            _CLASS.__set__(self._untraced, new)
+            _CLASS.__set__(self._jit_module, new)
             new = _class_of(new)
         _CLASS.__set__(self, new)
 
@@ -51,38 +51,38 @@ class TracedModule(Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            traced = self._traced
+            traced = self._jit_trace
             if name not in traced.offers or name in _named_by(type(self).__base):
                 raise
             return getattr(traced, name)
 
     def __dir__(self):
-        return sorted({*super().__dir__(), *self._traced.offers})
+        return sorted({*super().__dir__(), *self._jit_trace.offers})
 
     def _replicate_for_data_parallel(self):
-        return self._untraced._replicate_for_data_parallel()
+        return self._jit_module._replicate_for_data_parallel()
 
     def _check_name(self, name, table, what):
-        self._untraced._check_name(name, table, what)       # names of the traced function are free
+        self._jit_module._check_name(name, table, what)       # names of the traced function are free
 
     def _plain_module(self):
-        return self._untraced
+        return self._jit_module
 
     def __copy__(self):
-        return traced_module(copy.copy(self._untraced), self._traced.maker)
+        return traced_module(copy.copy(self._jit_module), self._jit_trace.maker)
 
     def __deepcopy__(self, memo):
-        module = copy.deepcopy(self._untraced, memo)
+        module = copy.deepcopy(self._jit_module, memo)
         if id(self) in memo:            # children led back to it
             return memo[id(self)]
-        return traced_module(module, self._traced.maker)
+        return traced_module(module, self._jit_trace.maker)
 
     def __reduce_ex__(self, protocol):
-        return _empty, (type(self).__base,), (self._untraced, self._traced.maker), None, None, _fill
+        return _empty, (type(self).__base,), (self._jit_module, self._jit_trace.maker), None, None, _fill
 
 
 # The traced function itself is called, as it was before there was a module around it.
-TracedModule.__call__ = vars(TracedModule)["_traced"]       # type: ignore[method-assign]
+TracedModule.__call__ = vars(TracedModule)["_jit_trace"]       # type: ignore[method-assign]
 
 
 def traced_module(module, make) -> TracedModule:
@@ -107,7 +107,7 @@ def _fill(made, state):
     def run(*args, **kwargs):
         return made.__class__.__call__(made, *args, **kwargs)
 
-    for name, value in (("_traced", make(module, run=run)), ("_untraced", module)):
+    for name, value in (("_jit_trace", make(module, run=run)), ("_jit_module", module)):
         vars(TracedModule)[name].__set__(made, value)
 
 

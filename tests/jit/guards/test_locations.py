@@ -33,7 +33,7 @@ def test_state_is_followed_with_few_recordings(make, most):
     got, traced = life(make, jit.trace)
     for i, (a, b) in enumerate(zip(got, want)):
         assert a == b, f"call {i} of {make.__name__}"
-    stats = getattr(traced, "_traced", traced).stats()          # (a module may have `stats` of its own)
+    stats = getattr(traced, "_jit_trace", traced).stats()          # (a module may have `stats` of its own)
     assert stats["compiles"] <= most, stats["misses"]
 
 

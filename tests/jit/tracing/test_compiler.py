@@ -49,7 +49,7 @@ def test_a_module_that_runs_as_it_is_has_the_same_names():
     assert list(made.state_dict()) == list(ingot.compile(net).state_dict()) and made._orig_mod is net
     x = draw(5, 4)
     net.eval()
-    assert ingot.equal(made(x), net(x)) and copy.deepcopy(made)._traced is not net
+    assert ingot.equal(made(x), net(x)) and copy.deepcopy(made)._jit_trace is not net
     assert ingot.compile(net, disable=True) is net
 
 
@@ -66,7 +66,7 @@ def test_a_compiled_module_is_a_module():
     x = draw(5, 4)
     for n in (5, 7, 9):
         assert ingot.allclose(made(draw(n, 4)), net(draw(n, 4)), rtol=1e-6, atol=1e-6)
-    assert made._traced.stats()["compiles"] <= 2
+    assert made._jit_trace.stats()["compiles"] <= 2
     assert ingot.allclose(made.loss(x), net.loss(x))
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
         _ = made.nothing_of_the_kind
@@ -196,7 +196,7 @@ def test_modules_traced_by_example_are_modules_that_can_be_saved(tmp_path):
     """PyTorch's programs trace, save, load to a device, evaluate."""
     net, x = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)).eval(), ingot.randn(5, 3)
     made = ingot.jit.trace(net, x, strict=False, check_trace=False, check_inputs=[(ingot.randn(5, 3),)])
-    assert isinstance(made, nn.Module) and made._traced.stats()["calls"] == 2 and ingot.equal(made(x), net(x))
+    assert isinstance(made, nn.Module) and made._jit_trace.stats()["calls"] == 2 and ingot.equal(made(x), net(x))
     assert [*made.state_dict()] == [*net.state_dict()] == [n for n, _ in made.named_parameters()]
     assert not made.load_state_dict(net.state_dict()).missing_keys
     for write in (lambda path: ingot.jit.save(made, path), made.save, copy.deepcopy(made).save):

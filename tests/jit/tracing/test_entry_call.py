@@ -18,7 +18,7 @@ def five(x):
 
 def warm(fn, *args):
     traced = jit.trace(fn)
-    traced = getattr(traced, "_traced", traced)         # of a module
+    traced = getattr(traced, "_jit_trace", traced)         # of a module
     for _ in range(4):
         traced(*args)
     assert traced._quick is not None

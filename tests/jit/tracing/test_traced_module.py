@@ -296,7 +296,7 @@ def test_wrappers_around_each_other(outer, inner):
 def test_names_of_the_traced_function_are_free_for_buffers():
     made = jit.trace(nn.Linear(4, 3))
     made.register_buffer("stats", ingot.ones(2))
-    assert made.stats.shape == (2,) and made._traced.stats()["calls"] == 0
+    assert made.stats.shape == (2,) and made._jit_trace.stats()["calls"] == 0
 
 
 def test_modules_of_many_kinds():
@@ -390,7 +390,7 @@ def test_modules_that_hold_themselves_are_copied():
 def test_a_replay_calls_the_traced_function_without_a_call_between():
     """The special method is the slot of the traced function, so a replay costs no Python call more than that of a function."""
     made = jit.trace(nn.Linear(4, 3))
-    assert made.__call__ is made._traced
+    assert made.__call__ is made._jit_trace
 
 
 @pytest.mark.parametrize("wrap", [jit.trace, ingot.compile])
