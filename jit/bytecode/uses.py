@@ -25,7 +25,7 @@ CONTAINED = "contained"     # membership is tested
 COMPARED = "compared"       # `is` compares it with another object
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
-_ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that only read the items of a container
+ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that only read the items of a container
 _JOINT_USES = [(frozenset(some), both) for some, both in (      # uses that may stand together, and the joint use
     ((INDEXED, LAST), INDEXED), ((INDEXED, LAST, INSPECTED), INSPECTED), ((INDEXED, LAST, ITEMS), ITEMS),
     ((INDEXED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((INDEXED, LAST, MEASURED), MEASURED),
@@ -127,7 +127,7 @@ def _taken(instructions, start, at) -> tuple:
             if ins.opname not in ("CALL", "CALL_KW") or PASSED in taken[:2]:
                 return None, None
             called = instructions[start - 1] if start else ins
-            is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in _ONLY_LOOK
+            is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in ONLY_LOOK
             return (INSPECTED, None) if is_builtin else (PASSED, ins.offset)
         if PASSED not in walk.stack:
             return None, None

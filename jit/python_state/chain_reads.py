@@ -1,5 +1,6 @@
 """Chains of names in user code, such as `self.layers[0].scale`, turned into guards when the code starts."""
 
+import builtins
 import io
 import sys
 import types
@@ -29,7 +30,7 @@ from ..bytecode.reads import (
     stores_of,
 )
 from ..bytecode.user_code import is_instance
-from ..bytecode.uses import CONTAINED, SINGLE, compared_in, uses_of
+from ..bytecode.uses import CONTAINED, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs, read, root_value
@@ -69,6 +70,8 @@ class ChainReads:
         """Guard what the chains of code that starts lead to; `own` names the free variables that the function made."""
         code, local = frame.f_code, frame.f_locals
         self._uses, self._calls, self._compared = uses_of(code), calls_of(code), compared_in(code)
+        if any(real(root_value(frame.f_globals, name)) is not getattr(builtins, name) for name in ONLY_LOOK & {*code.co_names}):
+            self._uses = dict.fromkeys(self._uses)      # another function has the name of a builtin that only looks
         note_arguments(frame, self._inputs, self._contents, self._uses)
         for chain in reads_of(code):
             self.reads.order.at = code, chain

@@ -235,6 +235,12 @@ def turn(i):
     if i < 3: s.a += [4.0]
     if i == 5: del s.a
 def seen(): return vars(s)
+### another_function_called_len
+from math import fsum as len
+numbers = [1.0, 2.0]
+def fn(x): return x * len(numbers)
+def turn(i):
+    if i == 4: numbers[0] = 5.0
 ### library_list_grows
 u = collections.UserList([1])
 def fn(x):
