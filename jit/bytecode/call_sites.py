@@ -5,15 +5,11 @@ import sys
 from functools import lru_cache
 from typing import NamedTuple
 
-from .stack import CONSTANTS, instructions_of
+from .stack import CALLABLE_FIRST, CONSTANTS, ENDS, JUMPS, instructions_of
 
-_CALLABLE_FIRST = sys.version_info >= (3, 13)       # the callable lies below its object or nothing
 _KEYWORDS_ALWAYS = sys.version_info >= (3, 14)      # a call with `*args` has a slot for keyword arguments in any case
 _HAS_PRECALL = sys.version_info < (3, 12)           # the instruction before CALL sees the same operands
 _CALLS = frozenset(("PRECALL",) if _HAS_PRECALL else ("CALL", "CALL_KW")) | {"CALL_FUNCTION_EX"}
-_ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
-                   "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"))
-_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
 class CallSite(NamedTuple):
@@ -45,7 +41,7 @@ class CallSite(NamedTuple):
 
     def callable_and_object(self, below, above) -> tuple:
         """Return (the callable, its object or None) from the values at `callable_slots`."""
-        if _CALLABLE_FIRST:
+        if CALLABLE_FIRST:
             return below, above
         return (above, None) if below is None or self.is_spread else (below, above)
 
@@ -102,9 +98,9 @@ def _depths_of(code) -> dict:
             ins = instructions[at]
             depths[ins.offset] = depth
             arg = ins.arg if ins.opcode >= dis.HAVE_ARGUMENT else None
-            if ins.opcode in _JUMPS and ins.argval in index:
+            if ins.opcode in JUMPS and ins.argval in index:
                 pending.append((index[ins.argval], depth + dis.stack_effect(ins.opcode, arg, jump=True)))
-            if ins.opname in _ENDS:
+            if ins.opname in ENDS:
                 break
             depth += 1 if ins.opname == "RETURN_GENERATOR" else dis.stack_effect(ins.opcode, arg, jump=False)    # a sent value
             at += 1

@@ -10,7 +10,7 @@ from bisect import bisect
 from functools import lru_cache
 
 _HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a method and its object
-_CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
+CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
 _HAS_POSITION = sys.version_info >= (3, 15)         # an iterator lies beside what it iterates over
 _CALLABLES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
 NO_EFFECT = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
@@ -123,7 +123,7 @@ class Walk:
         taken = self.take(effect[0])
         mark = self.marked(ins, taken)
         if effect[1] == 2 and ins.opname in _CALLABLES:
-            self.stack += [mark, None] if _CALLABLE_FIRST else [None, mark]
+            self.stack += [mark, None] if CALLABLE_FIRST else [None, mark]
         else:
             self.stack += [mark] * effect[1]
         return taken
@@ -139,9 +139,9 @@ class Walk:
         return self
 
 
-_ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
                    "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"))
-_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
 @lru_cache(maxsize=1024)
@@ -150,9 +150,9 @@ def _following(code) -> tuple:
     index = {ins.offset: at for at, ins in enumerate(instructions)}
     found: list[set] = [set() for _ in instructions]
     for at, ins in enumerate(instructions):
-        if at + 1 < len(instructions) and ins.opname not in _ENDS:
+        if at + 1 < len(instructions) and ins.opname not in ENDS:
             found[at].add(at + 1)
-        if ins.opcode in _JUMPS and ins.argval in index:
+        if ins.opcode in JUMPS and ins.argval in index:
             found[at].add(index[ins.argval])
     for entry in dis.Bytecode(code).exception_entries:      # type: ignore[attr-defined]
         for at, ins in enumerate(instructions):

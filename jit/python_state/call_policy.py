@@ -205,13 +205,13 @@ class CallPolicy:
         """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
         kind, attributes = type(function), self._chains.attributes
         if kind is types.WrapperDescriptorType and type(args[0]) in _FIELDS and len(args) > 1:       # `Class.field.__get__(x)`
-            self._attribute(call, _FIELD_CALLS.get(function.__name__), args[1], args[0].__name__)
+            self._attribute(_FIELD_CALLS.get(function.__name__), args[1], args[0].__name__)
         elif kind is types.MethodWrapperType and type(function.__self__) in _FIELDS:
-            self._attribute(call, _FIELD_CALLS.get(function.__name__), args[0], function.__self__.__name__)
+            self._attribute(_FIELD_CALLS.get(function.__name__), args[0], function.__self__.__name__)
         elif kind is types.MethodWrapperType and function.__name__ in _LOOKUPS:         # `x.__setattr__`, stored
-            self._attribute(call, _LOOKUPS[function.__name__], function.__self__, args[0])
+            self._attribute(_LOOKUPS[function.__name__], function.__self__, args[0])
         elif kind is types.WrapperDescriptorType and function.__name__ in _LOOKUPS and len(args) > 1:
-            self._attribute(call, _LOOKUPS[function.__name__], *args[:2])
+            self._attribute(_LOOKUPS[function.__name__], *args[:2])
         elif function is super and len(args) == 2:
             self._reads.add_inherited(call.frame.f_code.co_names, *args)
         elif kind is not types.BuiltinFunctionType:
@@ -222,14 +222,14 @@ class CallPolicy:
             attributes.query_all(args[0], function is dir)
         elif function in (setattr, delattr):
             if not loads_global(call.frame.f_code, function.__name__):
-                self._attribute(call, setattr, *args[:2])
+                self._attribute(setattr, *args[:2])
         elif function is hasattr or (function is getattr and len(args) > 1):
             is_spelt = loads_global(call.frame.f_code, "getattr")
             is_static = type(args[1]) is str and inspect.getattr_static(args[0], args[1], MISSING) is not MISSING
             if function is hasattr or len(args) == 3 or not (is_spelt and is_static):
-                self._attribute(call, getattr, *args[:2])
+                self._attribute(getattr, *args[:2])
 
-    def _attribute(self, call, how, owner, name):
+    def _attribute(self, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
         attributes = self._chains.attributes
         if how is getattr:
