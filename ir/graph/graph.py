@@ -300,6 +300,11 @@ class Builder:
     def _align(self, op, operands):
         """Make dtype promotion and broadcasting of an elementwise operator explicit."""
         values = [v for v in operands if type(v) is Value]
+        if len(values) < 2:
+            return operands
+        x, y = values[0].aval, values[1].aval
+        if len(values) == 2 and x.dtype is y.dtype and same_shape(x.shape, y.shape):        # the common case
+            return operands
         if len({v.dtype for v in values}) > 1 and any(t.startswith("takes_") for t in op.traits):
             d = meeting_dtype(values)
             operands = [self.append(cast, (v,), {"dtype": d}) if type(v) is Value and v.dtype is not d else v for v in operands]

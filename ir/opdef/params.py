@@ -49,6 +49,8 @@ def canonical_param(value):
 
 def canonical_params(params: dict, numbers=frozenset()) -> dict:
     """Return the parameters of one node sorted by name; those named in `numbers` may stay symbolic."""
+    if not params:
+        return {}
     return {name: value if type(value := params[name]) is SymFloat and name in numbers else canonical_param(value)
             for name in sorted(params)}
 
