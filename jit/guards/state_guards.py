@@ -1,7 +1,8 @@
 """Guards on tensors and optimizers beside their values: groups, options, hooks, parts, shared memory."""
 
+import weakref
 from dataclasses import dataclass
-from operator import eq, is_
+from operator import attrgetter, call, eq, is_
 
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
@@ -9,6 +10,8 @@ from ...runtime.nn.base.parameter import UninitializedTensorMixin
 from ...runtime.optim.optimizer import step_hooks
 from .guards import Condition, StructureCondition
 from .memory_order import layout_of
+
+_array_of, _history_of = attrgetter("_a"), attrgetter("_node.__class__")
 
 
 class GroupsGuard(Condition):
@@ -127,14 +130,35 @@ class MemoryGuard(Condition):
 
 
 class TensorKindGuard(Condition):
-    """Guard on the kinds of tensors that code reaches without computing with them, as `tensor_kind` gave them."""
+    """Guard on the kinds of tensors that code reaches without computing with them, as `tensor_kind` gave them.
+
+    A tensor that still has its array, its class and its class of history is of the same kind: functions in C compare these, as
+    there may be thousands of tensors. The arrays are not held.
+    """
 
     def __init__(self, tensors, kinds):
         self._tensors, self._kinds = tensors, kinds
         self.identity = "kinds of tensors", tuple(map(id, tensors))
+        self._seen: tuple | None = None     # (classes, weak references to arrays, classes of histories), since they last agreed
 
     def holds(self) -> bool:
-        return [*map(tensor_kind, self._tensors)] == self._kinds
+        return self._are_untouched() or self._agree()
+
+    def _are_untouched(self) -> bool:
+        if self._seen is None:
+            return False
+        classes, arrays, histories = self._seen
+        return (all(map(is_, map(type, self._tensors), classes))
+                and all(map(is_, map(_array_of, self._tensors), map(call, arrays)))
+                and all(map(is_, map(_history_of, self._tensors), histories)))
+
+    def _agree(self) -> bool:
+        self._seen, tensors = None, self._tensors
+        if [*map(tensor_kind, tensors)] != self._kinds:
+            return False
+        if not any(isinstance(t, UninitializedTensorMixin) for t in tensors):       # these have no arrays
+            self._seen = [*map(type, tensors)], [weakref.ref(t._a) for t in tensors], [*map(_history_of, tensors)]
+        return True
 
     def __str__(self):
         now = next(now for now, known in zip(map(tensor_kind, self._tensors), self._kinds) if now != known)

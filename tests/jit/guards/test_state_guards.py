@@ -1,9 +1,13 @@
 """Guards on what tensors are: each answer of a tensor is guarded, also if the function changes it afterwards."""
 
+import sys
+import weakref
+
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import jit, nn
+from ingot.jit.guards.state_guards import TensorKindGuard, tensor_kind
 
 READS = {
     "requires_grad": lambda p: p.requires_grad,
@@ -118,3 +122,49 @@ def test_the_reason_names_what_changed():
     p.requires_grad_(False)
     assert f(ingot.ones(1)).item() == 3
     assert "a tensor that the function asks about" in f.stats()["misses"][-1]
+
+
+KIND_CHANGES = {        # what makes a tensor of another kind, which a guard compares by identity first
+    "it requires grad": lambda t: t.requires_grad_(),
+    "other data": lambda t: setattr(t, "data", ingot.ones(3, 2)),
+    "another dtype": lambda t: setattr(t, "data", t.data.to(ingot.float64)),
+    "other sizes": lambda t: t.resize_(4),
+    "other strides": lambda t: t.t_(),
+    "other memory": lambda t: t.set_(ingot.ones(2, 2).t()),
+    "a class": lambda t: setattr(t, "__class__", nn.Parameter),
+    "a history": lambda t: t.mul_(ingot.ones(2, 2, requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("name", KIND_CHANGES)
+def test_kinds_of_tensors_are_compared(name):
+    """A change of one tensor among many is found, also if other arrays have come and gone without changing a kind."""
+    tensors = [ingot.ones(2, 2) for _ in range(5)]
+    guard = TensorKindGuard(tensors, [*map(tensor_kind, tensors)])
+    assert guard.holds() and guard.holds()
+    tensors[1].data = ingot.zeros(2, 2)
+    assert guard.holds() and guard.holds()
+    KIND_CHANGES[name](tensors[3])
+    assert not guard.holds() and not guard.holds() and str(guard)
+
+
+def test_kinds_of_many_tensors_make_no_calls():
+    """Comparing the kinds of unchanged tensors makes as many calls of Python for few of them as for many."""
+    def calls(n):
+        tensors, events = [ingot.ones(2) for _ in range(n)], []
+        guard = TensorKindGuard(tensors, [*map(tensor_kind, tensors)])
+        guard.holds()
+        sys.setprofile(lambda frame, event, arg: events.append(event))
+        guard.holds()
+        sys.setprofile(None)
+        return events.count("call")
+
+    assert calls(10) == calls(40)
+
+
+def test_kinds_of_tensors_hold_no_arrays():
+    t = ingot.ones(2, 2)
+    guard, array = TensorKindGuard([t], [tensor_kind(t)]), weakref.ref(t._a)
+    assert guard.holds()
+    t.data = ingot.zeros(2, 2)
+    assert array() is None
