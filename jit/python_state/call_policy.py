@@ -43,6 +43,7 @@ from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..host.host_call import record
 from ..proxies.threads import is_service
 from ..side_effects.contents import ContainerLog
+from .cached_functions import CACHED
 from .call_events import Called, call_events
 from .call_rules import (
     CONTENT,
@@ -249,7 +250,10 @@ class CallPolicy:
                                        "would come at every call)")
         function = real(function)
         kind = type(function)
-        if is_own(kind.__module__) or kind is functools._lru_cache_wrapper:
+        if kind is CACHED:
+            self._reachable.caches.called(function, args, kwargs)
+            return
+        if is_own(kind.__module__):
             return
         if isinstance(function, type) and issubclass(function, np.generic):
             settle_values(args or ())
@@ -279,7 +283,9 @@ class CallPolicy:
     def _bound(self, call, function, args, kwargs):
         """Decide about a call of a method that is bound to an object already."""
         receiver, method = function.__self__, getattr(function, "__func__", None)
-        if type(method) is types.FunctionType:
+        if type(method) is CACHED:
+            self._judge(call, method, None if args is None else (receiver, *args), kwargs)
+        elif type(method) is types.FunctionType:
             self._python(call, method, None if args is None else (receiver, *args), kwargs, is_stored=True)
         else:
             self._method(call, receiver, function.__name__, args, kwargs, is_stored=True)

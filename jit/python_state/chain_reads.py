@@ -42,7 +42,7 @@ from .attributes import TensorAttributes
 from .patched_builtins import real
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class
-from .stdlib_state import FunctionCaches, RandomGenerators
+from .stdlib_state import RandomGenerators
 
 _LASTING = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)      # no call makes one that it then reads
 
@@ -55,7 +55,7 @@ class ChainReads:
                  generators: RandomGenerators, set_rates):
         self._known, self._inputs, self._contents, self._functions = known, inputs, contents, functions
         self.reads, self._writes, self._tensors, self._reachable = reads, writes, tensors, reachable
-        self.caches, self.generators, self.set_rates = FunctionCaches(reads, tensors), generators, set_rates
+        self.caches, self.generators, self.set_rates = reachable.caches, generators, set_rates
         self._uses: dict = {}           # chain -> use of its value in the code that is looked at
         self._calls: dict = {}          # chain -> calls that take its value there
         self._compared: frozenset = frozenset()     # chains that the code compares by identity

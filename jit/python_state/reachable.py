@@ -22,8 +22,8 @@ from ..guards.snapshot import CONTAINERS, Snapshot, is_changeable, is_plain, sna
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
+from .cached_functions import CACHED, FunctionCaches
 from .read_log import ReadLog
-from .stdlib_state import results_of
 
 _BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
@@ -37,6 +37,7 @@ class Reachable:
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self.attributes, self._tensors = uses, attributes, tensors
         self._met: dict = {}            # by id: all values that were visited
+        self.caches = FunctionCaches(reads, tensors)
         reads.walker = self
 
     def has_met(self, value) -> bool:
@@ -215,8 +216,9 @@ class Reachable:
             for t in (*value.__self__.parameters(), *value.__self__.buffers()):
                 self._tensors.add(t)        # the method may return them
             return []
-        if type(value) is functools._lru_cache_wrapper:
-            return [(f"{text}()", v) for v in results_of(value) if not is_plain(v)]
+        if type(value) is CACHED:
+            self.caches.meet(value)
+            return []
         if isinstance(value, _WEAK):
             data: Any = vars(value)["data"]
             self._reads.add_condition(
