@@ -28,6 +28,7 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
 from ..proxies.new_objects import NewObjects
+from ..recorder.own_code import OwnCode
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
@@ -82,6 +83,7 @@ class Tracker:
         m: Any = tls.m
         self._before = sys.getprofile(), m.run
         m.run, m.dispatch_hook = functools.partial(unprofiled, m.run), unprofiled       # kernels and operators
+        m.own_code = OwnCode(m.recorder)
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.before_user_code("a hook of all modules", hook)
@@ -92,7 +94,7 @@ class Tracker:
     def __exit__(self, *exc):
         self.casts.close()
         before, tls.m.run = self._before
-        tls.m.dispatch_hook = None
+        tls.m.dispatch_hook = tls.m.own_code = None
         restore_profiler(before)
         self.world.events.stop()
 

@@ -9,13 +9,14 @@ from collections import Counter
 from operator import attrgetter
 
 from ...ir.ops.core.elementwise import add
-from ...runtime.autograd.engine import Backward
+from ...runtime.autograd.engine import Backward, runs_no_user_code
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import ones_on_device_of
 from ...runtime.core.node import FREED, Leaf, Output
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
 from ..errors.errors import TraceError
+from ..guards.frames import unprofiled
 from .recording import Gradient, RecordedBackward
 
 _number = attrgetter("number")
@@ -44,13 +45,17 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     if len(recorder.reads.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
-    gradients = {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
+    gradients = unprofiled(_gradients_at, recorder, stops, found)
     starts = {p: walk.starts[edge] for p, edge in stops.items() if type(edge) is not Output and edge in walk.starts}
     passing = walk.passing(recorder, [t._node for t in results], values)
     nodes = b.nodes[start:]
     del b.nodes[start:]
     del b.inputs[first:]
     return RecordedBackward(nodes, values, gradients, error, passing, starts=starts)
+
+
+def _gradients_at(recorder, stops, found) -> dict:
+    return {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
 
 
 def _seed(recorder, t, name):
@@ -80,17 +85,30 @@ class _Walk(Backward):
         before = m.grad, m.autocast
         m.grad, m.autocast = False, None
         try:
-            for node in self._order([_source(e) for e in edges]):
-                if self._is_end(node):
-                    self.passed.add(node)
-                    continue
-                g = self.pending.pop(node, None)
-                for edge, grad in zip(node.edges, self.through(node, g) if g is not None else ()):
-                    if edge is not None and grad is not None:
-                        self.deliver(edge, grad)
+            order = unprofiled(self._order, [_source(e) for e in edges])
+            if m.own_code is not None and unprofiled(self._runs_no_user_code, order):
+                m.own_code(self._go, order)
+            else:
+                self._go(order)
         finally:
             m.grad, m.autocast = before
+        return unprofiled(self._found)
+
+    def _found(self) -> dict:
         return {e: g for e in self.stops if (g := self._gradient_at(e)) is not None}
+
+    def _runs_no_user_code(self, order) -> bool:
+        return all(self._is_end(node) or runs_no_user_code(node) for node in order)
+
+    def _go(self, order):
+        for node in order:
+            if self._is_end(node):
+                self.passed.add(node)
+                continue
+            g = self.pending.pop(node, None)
+            for edge, grad in zip(node.edges, self.through(node, g) if g is not None else ()):
+                if edge is not None and grad is not None:
+                    self.deliver(edge, grad)
 
     def complete(self) -> dict:
         """Return {leaf: its gradient} of the leaves whose gradient is complete when the walk breaks off."""

@@ -17,12 +17,29 @@ from .tape import shared_memories, tape_of
 
 def finish(recorder, result_tensors) -> Recording:
     """Return the recording of a function that has returned, and untie its tensors."""
+    results = [*result_tensors]
+    r, before, tape = unprofiled(_effects_of, recorder, results)
+    with_history = unprofiled(_with_history, recorder, results, r.outputs)
+    if with_history:
+        made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
+        if len(with_history) > len(before):
+            tape = unprofiled(tape_of, recorder, with_history)
+        r.backward = replace(backward_of(recorder, with_history, made), tape=tape,
+                             memories=unprofiled(shared_memories, recorder, tape, results, r.outputs))
+    recorder.random.settle()
+    recorder.optimizers.settle()
+    unprofiled(recorder.release)
+    return r
+
+
+def _effects_of(recorder, results) -> tuple:
+    """Return (the recording without a backward, the results with a history, their tape). Inputs whose history goes on join the
+    results."""
     inputs, gradients, swaps = recorder.inputs, recorder.gradients, recorder.swaps
     recorder.reads.check_lent()
     r = Recording(recorder.builder, inputs.sources, recorder.reads.cuts, hosts=recorder.hosts.steps, shared=inputs.shared,
                   scope=recorder.scope, devices=inputs.devices, orders=inputs.orders, kinds=swaps.kinds,
                   joined=recorder.aliases.wholes)
-    results = [*result_tensors]
     r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     r.rebinds = swaps.outputs(results)
@@ -46,22 +63,12 @@ def finish(recorder, result_tensors) -> Recording:
     new = {position for position, g in r.grads if g is not None and g.make is None}
     dense = {s.position: s.gradient for s in gradients.leaves.values() if s.position in new}
     before = _with_history(recorder, results, r.outputs)
-    tape = unprofiled(tape_of, recorder, before)
+    tape = tape_of(recorder, before)
     share_memory(recorder, results, r.outputs, dense.values(), [m.cell for m in tape.memories])
     position_of = {id(g): position for position, g in dense.items()}
     r.outputs = [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
                  for t, o in zip(results, r.outputs)]
-    with_history = _with_history(recorder, results, r.outputs)
-    if with_history:
-        made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
-        if len(with_history) > len(before):
-            tape = unprofiled(tape_of, recorder, with_history)
-        r.backward = replace(backward_of(recorder, with_history, made), tape=tape,
-                             memories=shared_memories(recorder, tape, results, r.outputs))
-    recorder.random.settle()
-    recorder.optimizers.settle()
-    recorder.release()
-    return r
+    return r, before, tape
 
 
 def _with_history(recorder, results, outputs) -> list:

@@ -9,6 +9,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError
+from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import hooks_guard
 from .recording import LeafState, Saved
@@ -156,6 +157,9 @@ class GradientLog:
     # Reads and writes of `.grad`.
 
     def accessed(self, t: Tensor, setting: bool):
+        unprofiled(self._accessed, t, setting)
+
+    def _accessed(self, t, setting):
         if type(t._node) is Leaf:
             self._recorder.link(t)
             self.note_leaf(t)

@@ -83,6 +83,7 @@ class ModuleStack:
     """Names of modules for the nodes of a graph. Calls of modules do nothing for it."""
 
     entered: CodeType | None = None       # code that calls the recorded function: modules around it do not count
+    line: Any = None                      # the user's line and module while ingot's own code runs alone (`own_code.py`)
 
     def __init__(self):
         self._paths: dict = {}            # id of a module: (the module, {id of a module below: its path})
@@ -205,7 +206,9 @@ class Recorder:
 
     def plain(self, op, args, params):
         """Return operands and parameters with the values of lazy scalars, unless the graph computes with these."""
-        return operands(op, args), {name: x.number if type(x) is SymScalar else forced(x) for name, x in params.items()}
+        if params:
+            params = {name: x.number if type(x) is SymScalar else forced(x) for name, x in params.items()}
+        return operands(op, args), params
 
     def operand(self, x, dtype):
         return operand(x, dtype)
@@ -353,7 +356,7 @@ class Recorder:
 
     def here(self) -> tuple:
         """Return the user's line that runs, and its module."""
-        return Where(user_line(), self.module_around())
+        return self.modules.line or Where(user_line(), self.module_around())
 
     def module_around(self) -> str:
         return self.modules.innermost()

@@ -29,6 +29,7 @@ class Mode:
         "listened",
         "noticed",
         "observer",
+        "own_code",
         "recorder",
         "results_of_hosts",
         "run",
@@ -51,6 +52,7 @@ class Mode:
         self.agrees: Any = None     # makes a place of a random key one that all processes agree on (distributed/tensor)
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
         self.results_of_hosts: Any = None     # results of host functions, while a replay must know them
+        self.own_code: Any = None           # calls ingot's own code that runs none of users, unobserved by that tracker
         self.anomaly: Any = False   # anomaly mode
         self.function_modes = 0     # count of modes that intercept functions (`overrides.TorchFunctionMode`)
         self.failures = 0           # count of operators that raised
@@ -66,6 +68,11 @@ class Mode:
     def watched(self) -> bool:
         """Whether a call is recorded to be memoised: choices that depend on values must be made by operators."""
         return self.special and not self.listened
+
+    @property
+    def told_by_users(self) -> bool:
+        """Whether code of users may run inside of ingot's functions: modes that intercept them, hooks on saved tensors."""
+        return bool(self.function_modes or self.saved_hooks or self.observer or self.batched or self.anomaly)
 
     def only_now(self):
         """Report what may differ at the next such call (a read value, a random key) or must not be repeated (a write)."""

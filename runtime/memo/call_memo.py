@@ -86,6 +86,14 @@ def kind_of_call(args, kwargs, grad: bool) -> tuple | None:
     return tuple(kind)
 
 
+def past_tracker(m, fn, args, kwargs):
+    """Call a function that a user calls. If the arguments are plain, no code of users runs in it, and a tracker of Python need
+    not look."""
+    if m.own_code is None or kind_of_call(args, kwargs, False) is None:
+        return fn(*args, **kwargs)
+    return m.own_code(fn, *args, **kwargs)
+
+
 def _add(kind: list, a, what, grad: bool) -> bool:
     """Append an argument of a class to a key; return whether it has one."""
     if what in TENSORS:

@@ -14,7 +14,7 @@ from ...ir.ops.core.shape import reshape
 from ..core.dispatch import as_view, tape_view
 from ..core.state import tls
 from ..core.tensor import Size
-from .call_memo import MOST, TENSORS, new_table
+from .call_memo import MOST, TENSORS, new_table, past_tracker
 
 _SEQUENCES = frozenset((tuple, Size))
 _ndarray = np.ndarray
@@ -29,7 +29,7 @@ def viewing(op: Op, general: Callable) -> Callable:
     def viewed(*args, **kwargs):
         m = tls.m
         if kwargs or m.noticed or not args or args[0].__class__ not in TENSORS:
-            return general(*args, **kwargs)
+            return past_tracker(m, general, args, kwargs)
         x, ints = args[0], args[1:]
         a = x._a
         if a.__class__ is not _ndarray or (may_copy and not a.flags.c_contiguous):

@@ -27,6 +27,9 @@ from ..nn.base.hooks import add_hook
 from ..nn.base.parameter import Parameter
 from .parameter_views import NUMBERS, by_pairs, by_vectors
 
+_UPDATES = ("_update_each", "_update", "_begin", "_names", "_numbers", "_rule")     # methods that one update calls
+_PLAIN = frozenset((bool, int, float, str, tuple, list, type(None)))
+_PACKAGE = __name__.partition(".")[0]
 NUMPY_FLOATS = frozenset((np.float64, np.float32, np.float16))
 _TO_CONVERT = NUMPY_FLOATS | {Tensor, Parameter}
 
@@ -37,6 +40,11 @@ def numeric_options(group):
     if _TO_CONVERT.isdisjoint(map(type, _options(group))):
         return group
     return {name: value if name == "params" else _number(value) for name, value in group.items()}
+
+
+def _is_ours(x) -> bool:
+    """Return whether a function or class belongs to ingot."""
+    return (getattr(x, "__module__", None) or "").partition(".")[0] == _PACKAGE
 
 
 def _options(group):
@@ -323,8 +331,18 @@ class Optimizer:
                     else:
                         separate(*row, group)
             for some in [[row] for row in rows] if self._repeats else (rows,):
-                self._update_each(some, group)
+                own_code = tls.m.own_code
+                if own_code is not None and self._runs_no_user_code(some, group):
+                    own_code(self._update_each, some, group)
+                else:
+                    self._update_each(some, group)
         return loss
+
+    def _runs_no_user_code(self, rows, group) -> bool:
+        """Return whether an update runs ingot's functions alone, on plain tensors and numbers."""
+        functions = [getattr(self, name) for name in _UPDATES if hasattr(self, name)]
+        values = [*_options(group), *[x for p, g, state in rows for x in (p, g, *state.values())]]
+        return all(map(_is_ours, (*functions, *({*map(type, values)} - _PLAIN))))
 
     def _separate_update(self, p, g, group):
         """Return the function that updates a parameter separately from its group, or None."""

@@ -14,12 +14,14 @@ from ...core.state import Defaults, tls
 from ...core.taping import record, record_pair
 from ...core.tensor import Tensor, wrap
 from ...core.writes import is_quiet, wrote_plainly
+from ...memo.call_memo import past_tracker
 from ..register.register import FUNCTIONS, operand_to_overwrite, store_over
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import result_type
 from . import elementwise as api_ew
 
 _new = object.__new__
+_NO_OPTIONS: dict = {}
 LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than NumPy
 _MANY = 1 << 12    # elements from which one kernel of two steps is faster than two of NumPy's
 _ndarray = np.ndarray
@@ -149,7 +151,8 @@ def _guarded(general, name):
 
     def method(self, other):
         if isinstance(other, (Tensor, bool, int, float, complex)):
-            return general(self, other)
+            m = tls.m
+            return general(self, other) if m.own_code is None else past_tracker(m, general, (self, other), _NO_OPTIONS)
         if asks(other):
             return ask_operand(name, self, other)
         return general(self, other) if hasattr(other, "__array__") else NotImplemented

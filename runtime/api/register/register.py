@@ -19,7 +19,7 @@ from ...core.node import rescue_operands_between
 from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
 from ...core.writes import is_quiet, write, wrote, wrote_plainly
-from ...memo.call_memo import kind_of_call, new_table
+from ...memo.call_memo import kind_of_call, new_table, past_tracker
 from ...memo.call_recorder import first_call
 from ...memo.view_memo import viewing
 from .lazy_methods import put_method
@@ -130,7 +130,7 @@ def memoise(fn):
             if kind is not None:
                 known = table.get(kind)
                 return known(m, args, kwargs) if known is not None else first_call(table, fn, kind, args, kwargs)
-        return fn(*args, **kwargs)
+        return past_tracker(m, fn, args, kwargs)
 
     table = new_table(memoised)
     return memoised
