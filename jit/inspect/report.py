@@ -7,13 +7,16 @@ import sys
 from pathlib import Path
 
 from ...ir import config
-from ...ir.graph.printer import format_line
+from ...ir.graph.printer import format_line, format_node
 from ...ir.lazy import lazy
 from ...passes.schedule.batched_launches import EndStep, ManyStep
-from ...passes.schedule.plan_steps import Run
+from ...passes.schedule.plan_steps import Call, Fused, Product, Run
 from .work import work_of
 
 program = lazy(__package__, "...runtime.cpu.graph.program")
+prepared_steps = lazy(__package__, "...runtime.cpu.graph.prepared_steps")
+compiler = lazy(__package__, "...runtime.cpu.compiler.compile")
+conv_algorithm = lazy(__package__, "...runtime.cpu.conv.conv_algorithm")
 _dumps = itertools.count()
 _REASONS = 8        # that an explanation shows
 
@@ -53,7 +56,8 @@ def _unique(name, taken):
 
 
 def kernels(jobs) -> dict:
-    """Return {kernel: (what it computes, its code)}: text of the kernel, and LLVM IR for this machine."""
+    """Return {kernel: (what it computes, its code)}: text of a fused kernel, or the operation of another one; LLVM IR for this
+    machine."""
     found: dict = {}
     for job in jobs:
         found.update(kernels_of(job.compile()))
@@ -62,8 +66,29 @@ def kernels(jobs) -> dict:
 
 def kernels_of(compiled) -> dict:
     """Return the kernels of one compiled graph."""
-    return {k.kernel.name: (str(k.kernel), str(program.kernel_text(k)))
-            for step in compiled.plan.steps for k in (step.kernels if type(step) is Run else ())}
+    found: dict = {}
+    for step in [s for run in compiled.plan.steps if type(run) is Run for s in run.steps]:
+        if type(step) is Fused:
+            found[step.lowered.kernel.name] = str(step.lowered.kernel), str(program.kernel_text(step.lowered))
+        else:
+            found.update({name: (format_node(step.node), compiler.text_at(address)) for name, address in _routines(step)})
+    return found
+
+
+def _routines(step) -> list:
+    """Return (name, address) of the native functions that a product or an operator with native code runs, in order."""
+    prepared = prepared_steps.prepare(step)
+    addresses = () if prepared is None else dict.fromkeys([s.function for s in prepared.call.steps])
+    return [(compiler.origin(address)[1], address) for address in addresses]
+
+
+def _algorithms(value):
+    """Yield the names of the algorithms of convolutions in a node's parameters."""
+    if isinstance(value, str) and value in conv_algorithm.ALGORITHMS:
+        yield value
+    elif isinstance(value, (tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _algorithms(part)
 
 
 # Explaining.
@@ -143,7 +168,18 @@ def _work_lines(w):
         return lines + [f"    not joined: {why}" for why in w.refused]
     name = w.name if w.kind == "product" else f"{w.kind} {w.name}"
     epilogue = " with " + " ".join([n.op.name for n in w.nodes[1:]]) if len(w.nodes) > 1 else ""
-    return [f"  {name}{epilogue} -> {w.over}{where}", *[f"      no kernel: {why}" for why in w.refused]]
+    return [f"  {name}{epilogue} -> {w.over}{_how(w)}{where}", *[f"      no kernel: {why}" for why in w.refused]]
+
+
+def _how(w) -> str:
+    """Return the algorithms and the native functions of a product or an operator that is no kernel of its own."""
+    if w.kind == "call":
+        return " by its eager kernel"
+    if type(w.step) not in (Call, Product):     # for a device
+        return ""
+    algorithms = ", ".join(dict.fromkeys(_algorithms(w.step.node.params)))
+    names = ", ".join([name for name, _ in _routines(w.step)])
+    return f" by {algorithms and algorithms + ': '}{names}" if names else ""
 
 
 def _bytes(n):

@@ -36,6 +36,7 @@ class _State:
     llvm_lock = threading.Lock()       # LLVM's target machines serve one thread at a time
     modules: dict = {}                 # key -> addresses of all global symbols
     objects: dict = {}                 # key -> the object that was loaded
+    texts: dict = {}                   # key -> its text, unwritten if it can be written again
     origins: dict = {}                 # address -> (key, symbol)
     pending: dict = {}                 # key -> lock held by the thread that makes it
     providers: dict = {}               # outside name -> function that gives its address
@@ -169,6 +170,11 @@ def origin(address: int) -> tuple[str, str]:
     return found
 
 
+def text_at(address: int) -> str:
+    """Return the text of the module of a compiled function."""
+    return str(_State.texts[origin(address)[0]])
+
+
 def object_of(key: str) -> bytes:
     """Return the relocatable object of a module that this process has loaded."""
     return _State.objects[key]
@@ -177,6 +183,7 @@ def object_of(key: str) -> bytes:
 def _load(key, ir_text, target, passes):
     """Return addresses from an object; one that turns out damaged is compiled again."""
     data = _State.objects[key] = _object(key, ir_text, target, passes)
+    _State.texts[key] = ir_text.unwritten() if isinstance(ir_text, Text) else ir_text
     if _State.collected is not None:
         _State.collected[short_key(ir_text, target, passes)] = data
     if _State.plan_only:

@@ -41,6 +41,10 @@ class Text:
             cache.store(self._key, found.encode(), kind=_KIND)
         return found
 
+    def unwritten(self) -> "Text":
+        """Return the same text without the memory of the written one."""
+        return Text(self._write, self._key)
+
     def __str__(self):
         return self._text
 
