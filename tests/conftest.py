@@ -15,6 +15,7 @@ this_checkout.make_importable()
 this_checkout.share_bytecode()
 this_checkout.let_numpy_use_one_thread()
 
+from ingot.jit.errors.recompile_limit import RecompileLimit  # noqa: E402  (found only now)
 from ingot.runtime.backends import cudnn  # noqa: E402  (found only now)
 from ingot.runtime.cpu.calls import pool  # noqa: E402
 from ingot.runtime.cpu.compiler import compile as compiler  # noqa: E402
@@ -139,6 +140,19 @@ def convolutions_round_as_float32():
     before, cudnn.allow_tf32 = cudnn.allow_tf32, False
     yield
     cudnn.allow_tf32 = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recording_costs_nothing():
+    """What is recorded does not depend on the time that it takes."""
+    before, RecompileLimit.clock = RecompileLimit.clock, staticmethod(lambda: 0.0)
+    yield
+    RecompileLimit.clock = before
+
+
+@pytest.fixture
+def recordings_cost_time(monkeypatch):
+    monkeypatch.setattr(RecompileLimit, "clock", staticmethod(time.perf_counter))
 
 
 @pytest.fixture

@@ -62,13 +62,20 @@ class Result:
     brief: bool = False
 
 
+class TooDear(Exception):
+    """A segment is not compiled, or not bound to new sizes, since that would not pay. Nothing was written yet."""
+
+
 class Region:
     """The nodes between two cuts.
 
     slots      {value: its number}; `captured`: {slot: the tensor behind an input}; `orders`: {slot: order of an input's dims}
     scope      of the symbolic sizes, the first `known` of which have values where it runs (None: all)
     backend    where it ran when it was recorded
+    limit      what its compilation may cost (`RecompileLimit`); None if it must be compiled
     """
+
+    limit: Any = None
 
     def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=HOST, orders=None,
                  known: int | None = None):
@@ -179,13 +186,26 @@ class Job:
         gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
         return made
 
-    def run(self, env: dict, symbols=()) -> list:
+    def run(self, env: dict, symbols=(), at_any_price=False) -> list:
         """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
-        compiled = self.compiled or self.compile(env)
+        compiled = self.compiled or self._paid("compiling", at_any_price, self.compile, env)
         arrays = self.arrays(env)
         if self.derived is not None:
             arrays += self.derived.arrays()
         return self.run_compiled(compiled, arrays)
+
+    def _paid(self, kind, at_any_price, make, *args):
+        """Return what `make` compiles or binds, and count the cost; raise TooDear if that does not pay."""
+        limit = self.region.limit
+        if limit is None:
+            return make(*args)
+        if not at_any_price and not limit.affords(kind):
+            raise TooDear(kind)
+        start = limit.clock()
+        try:
+            return make(*args)
+        finally:
+            limit.invest(kind, limit.clock() - start)
 
     def arrays(self, env) -> list:
         """Return the arrays of the inputs, in order."""

@@ -199,6 +199,7 @@ def segments_of(recording, give=None) -> list:
         follows = any(not x.is_input for x in read)          # what a segment before it has made, on its device
         backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), HOST)
         region = Region(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders, stage.count)
+        region.limit = recording.limit
         made.append(Segment(sources, _signature(nodes, slots, sources, give), region, stage=stage))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)

@@ -119,10 +119,13 @@ class SymbolicJob(Job):
         found = [symbols[i] for i in self._positions]
         return tuple([n.hex() if type(n) is float else n for n in found])
 
+    def _variants_on(self, backend) -> list:
+        return self.variants if backend is HOST else self.variants_elsewhere
+
     def _bind(self, symbols, backend=HOST):
         with self._lock:
             key, start = self._key(symbols), time.perf_counter()
-            bound, variants = (self.bound, self.variants) if backend is HOST else (self.elsewhere, self.variants_elsewhere)
+            bound, variants = self.bound if backend is HOST else self.elsewhere, self._variants_on(backend)
             known = self._sure(bound.get(key), symbols)
             if known is not None:
                 return known
@@ -146,12 +149,14 @@ class SymbolicJob(Job):
                 announce(self, made.compiled)
             return made
 
-    def run(self, env: dict, symbols=()) -> list:
+    def run(self, env: dict, symbols=(), at_any_price=False) -> list:
         """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
         bound = self._known(symbols)
         if bound is None:
             on_device = next((a for a in env.values() if a.__class__ is DeviceArray), None)
-            bound = self._bind(symbols, HOST if on_device is None else on_device.backend)
+            backend = HOST if on_device is None else on_device.backend
+            kind = "binding" if any([v.holds(*symbols) for v in self._variants_on(backend)]) else "compiling"  # noqa: C419
+            bound = self._paid(kind, at_any_price, self._bind, symbols, backend)
         return bound.run(self, env, symbols)
 
     def _known(self, symbols):

@@ -1,23 +1,22 @@
 """Cache misses: a call that no entry fits is recorded, and becomes an entry or a path of one."""
 
 import warnings
-from collections import Counter
 
 from ...runtime.core.storage import user_level
 from ..errors.errors import DisturbedError, ProxyError, ReplacedError, RunEagerlyError, SeveralDevicesError, TracerWarning
-from ..errors.recompile_limit import RecompileLimit
+from ..errors.recompile_limit import IN_A_ROW, RecompileLimit
 from ..guards.locations import is_viewable
 from ..proxies.data_sizes import DataSizes
 from ..proxies.numpy_scalars import NUMBERS
 from ..proxies.threads import is_alone
 from .cache import Cache
 from .cache_entry import Entry
+from .call_kinds import why_another_kind
 from .dynamic_shapes import Symbols, user_names
 from .labels import NUMBER, definition_of, parameters_of
 from .recorded_call import FIRST, RECORDING, Run
-from .uncompiled_calls import TOO_OFTEN, EagerCalls
+from .uncompiled_calls import RESTING, TOO_DEAR, TOO_OFTEN, EagerCalls
 
-MANY = 64            # recordings of one function after which a warning says that something changes too often
 MOST_REASONS = 1000  # that are remembered
 MOST_DISTURBED = 32  # recordings in a row that are thrown away because another thread changed what they had read
 MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
@@ -36,25 +35,56 @@ class MissHandler:
         self._rested = 0                # calls that were neither replayed nor recorded
         self._disturbed = 0             # recordings, of calls in a row, that other threads disturbed
         self._failed = -1, 0            # (number of the last call whose recording failed, how many in a row)
-        self._warned = False            # whether a warning said that the function does what no trace repeats
+        self._warned = False            # whether a warning said that recording is of no use, or does not pay
         self._no_reads = False          # whether lazy scalars are off, since the function does not take them
         self._no_symbols = False        # whether symbolic numbers are off, likewise
         self.forget()
 
     def forget(self):
         """Drop what recordings showed."""
-        self._limit, self._data_sizes = RecompileLimit(), DataSizes()
+        self.limit, self._data_sizes = RecompileLimit(self._eager.fullgraph, self.stats["calls"]), DataSizes()
         self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
+        self._last_key: tuple = ()      # of the last call that was recorded
         self._targets: dict = {}        # by place: what recordings found the function to write
 
-    def should_run_eagerly(self) -> bool:
+    def should_run_eagerly(self, call) -> bool:
         """Return whether recording this call does not pay; count the call if so."""
-        rests = self._limit.should_run_eagerly(self.stats["calls"])
-        if rests:
-            self._rested += 1
-            self._eager.add(self._resting, "")
-        return rests
+        self.limit.missed(self.stats["calls"])
+        if self.limit.may_record():
+            return False
+        self._rested += 1
+        if not self.limit.pauses:
+            self._complain(f"would be recorded again, which costs more than it has saved so far: {call.reason}")
+        self._eager.add(*((self._resting, "") if self.limit.pauses else (TOO_DEAR, None)))
+        return True
+
+    def run_eagerly(self, args, kwargs):
+        """Run and time a call that is not recorded."""
+        start = self.limit.clock()
+        result = self._run(*args, **kwargs)
+        self.limit.ran_eagerly(self.limit.clock() - start)
+        return result
+
+    def run_too_dear(self, call, entry, kind: str):
+        """Run a call whose recording is not compiled, or not bound to its sizes, since that would not pay."""
+        self.limit.missed(self.stats["calls"])
+        self._rested += 1
+        sizes = "to new sizes " * (kind == "binding")
+        if sizes:
+            changing = ", ".join([self._cache.family(call).labels.of(place) for place in entry.symbols.names])
+            self._complain(f"gets new sizes at most calls, and binding its code to them costs more than it saves: {changing}; "
+                           "pad to multiples, or keep sizes few")
+        self._eager.add(f"{kind} its recording {sizes}would take longer than it has saved so far", None)
+        args, kwargs = call.arguments()
+        return self.run_eagerly(args, kwargs)
+
+    def rest(self, args, kwargs):
+        """Run and time a call for which no recording is looked up."""
+        self.stats["calls"] += 1
+        self._rested += 1
+        self._eager.add(RESTING, None)
+        return self.run_eagerly(args, kwargs)
 
     def answer_unseen(self, line):
         """A line gave a number that no path is recorded for: others may be sizes, too."""
@@ -100,10 +130,21 @@ class MissHandler:
 
     def record(self, call, family):
         """Run the function eagerly, record it, and return its result; `call.met` holds the entries that lack this path."""
+        start = self.limit.clock()
+        result, why, template = self._record(call, family)
+        if self.limit.recorded("" if call.reason is FIRST else why, self.limit.clock() - start, template):
+            self._complain(f"was recorded {IN_A_ROW} times in a row, and none of these recordings was used again. "
+                           f"The last one: {why}")
+        return result
+
+    def _record(self, call, family) -> tuple:
+        """Return (result, reason, template of a new recording or None)."""
         symbols = self._symbols(call, family)
         call.alike = [f for f in family.fixed if f.unfit(call, set()) is None]
         if call.reason is FIRST:
-            call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
+            call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or (
+                self._last_key and why_another_kind(parameters_of(self._fn), self._last_key, call.key)) or FIRST
+        self._last_key = call.key
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
                   tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run)
         run.recorder.reads.defers = not self._no_reads
@@ -115,7 +156,7 @@ class MissHandler:
             self._no_reads, self._no_symbols = self._no_reads or error.reads, self._no_symbols or not error.reads
             if not error.may_repeat:
                 raise
-            return self.record(call, family)
+            return self._record(call, family)
         except DisturbedError as error:         # the function ran, but its recording may not hold
             is_useless = self._count_failure(error)
             if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
@@ -128,7 +169,7 @@ class MissHandler:
             if run.keeps_plain:
                 self._tables = dict.fromkeys(self._tables)
             self.why = str(error)
-            return run.result
+            return run.result, self.why, None
         finally:
             run.forget()
         self._disturbed = 0
@@ -137,9 +178,10 @@ class MissHandler:
             self._tables = {**self._tables, **new}
             self.why = f"it looks up {next(iter(new.values())).chain} by a number that changes"
             self._eager.add(self.why)
-            return run.result
+            return run.result, self.why, None
+        run.recording.limit = self.limit
         self._enter(call, run, family)
-        return run.result
+        return run.result, definition_of(self._fn).of(call.reason), run.template
 
     def _count_failure(self, error) -> bool:
         """Count a recording that was thrown away; return whether that will go on, and the limit shrinks."""
@@ -148,7 +190,7 @@ class MissHandler:
         self._failed = at, self._failed[1] + 1 if in_a_row else 1
         is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
         if is_useless:
-            self._limit.record_was_useless()
+            self.limit.pause()
         self._disturbed = (type(error) is DisturbedError) + (self._disturbed if in_a_row else 0)
         return is_useless
 
@@ -193,8 +235,6 @@ class MissHandler:
             self._count(call, merged)
             if not merged:
                 self._keep(call, run, family)
-            if self.stats["compiles"] == MANY:
-                self._complain()
 
     def _is_checked(self, call, run, family) -> bool:
         """Return whether a recording agrees with one of the entries that it is compared with; restrict the other entries."""
@@ -228,13 +268,11 @@ class MissHandler:
         family.saw(call.shapes, tuple(call.numbers))
         self._cache.remember(call.key, entry, values)
 
-    def _complain(self):
-        misses = self.stats["misses"]
-        (reason, times), = Counter(misses).most_common(1)
-        why = f"most often ({times} times) because: {reason}" if times > 1 else f"the last time because: {misses[-1]}"
-        self._warn(f"was recorded {MANY} times, each time running eagerly; {why}. Pass numbers that change as tensors, and "
-                   "keep shapes few; stats() lists every reason. If it goes on like that, most of the calls that would be "
-                   "recorded run as they are")
+    def _complain(self, text):
+        """Warn once that recording does not pay."""
+        if not self._warned:
+            self._warned = True
+            self._warn(f"{text}. Such calls run as they are, unless recording pays; stats()['misses'] lists every reason")
 
 
 def _names(symbols: Symbols | None) -> dict:

@@ -26,10 +26,7 @@ class Labels:
     def __init__(self, parameters=(), spec=(tuple, ((tuple, ()), (dict, ()))), locations=(), kinds=()):
         self.tensors: list = []
         self.numbers: list = []
-        _, ((_, args), (_, kwargs)) = spec
-        for i, part in enumerate(args):
-            self._note(part, _parameter_at(parameters, i))
-        for name, part in kwargs:
+        for name, part in argument_names(parameters, spec):
             self._note(part, name)
         for place, kind in zip(locations, kinds or ()):
             if kind is not None:
@@ -44,7 +41,7 @@ class Labels:
         elif spec[0] is NUMBER:
             self.numbers.append(text)
         else:
-            for part, name in _parts_of(*spec):
+            for part, name in parts_of(*spec):
                 self._note(part, text + name)
 
     def of(self, place) -> str:
@@ -76,7 +73,13 @@ def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
     return None
 
 
-def _parts_of(kind, inner):
+def argument_names(parameters, spec) -> list:
+    """Return (name, spec) of each argument of a call."""
+    _, ((_, args), (_, kwargs)) = spec
+    return [*[(_parameter_at(parameters, i), part) for i, part in enumerate(args)], *kwargs]
+
+
+def parts_of(kind, inner):
     """Return (spec, what follows the name of the whole) for the parts of a container."""
     if kind is slice:
         return zip(inner, (".start", ".stop", ".step"))

@@ -17,6 +17,7 @@ from ..guards.arg_pytree import ContainerTable, flatten
 from ..guards.locations import read_locations
 from ..host.post_host_guards import HostChanged
 from ..inspect import report
+from ..replay.compile_segment import TooDear
 from ..replay.replay import Failed, Unseen
 from .arrays import ArrayArguments
 from .cache import Cache, numbers_key
@@ -53,7 +54,8 @@ class Traced:
         self._cache = Cache(fn)
         self._misses = MissHandler(fn, self.run, self._eager, dynamic, self._arrays, self._cache)
         self._stats = self._misses.stats
-        self._quick: Any = None          # the quick call of the last call's kind
+        self._quick: Any = None          # called first: the quick call of the last call's kind, that call timed, or a rest
+        self._written: Any = None        # the quick call of the last call's kind
         self._ran_hooked = False         # whether a warning said that hooks on saved tensors keep it from compiled code
 
     def __get__(self, instance, owner=None):
@@ -84,7 +86,20 @@ class Traced:
         settings = config.current()
         if not settings.jit:
             return self._as_it_is(m, args, kwargs)
-        call = self._call_of(m, settings.numerics, args, kwargs)
+        limit = self._misses.limit
+        if limit.watched:
+            calls = limit.rest(self._stats["calls"] + 1)
+            if calls:
+                self._quick, self._written = self._eager.rest(self.run, calls - 1) if calls > 1 else None, None
+                return self._misses.rest(args, kwargs)
+            start, invested = limit.clock(), limit.invested
+            result = self._replay_or_record(m, settings.numerics, args, kwargs)
+            limit.looked(limit.clock() - start, invested)
+            return result
+        return self._replay_or_record(m, settings.numerics, args, kwargs)
+
+    def _replay_or_record(self, m, numerics, args, kwargs):
+        call = self._call_of(m, numerics, args, kwargs)
         try:
             known = self._cache.entries.get(call.key, ())
             for bound in reversed(known):
@@ -110,12 +125,11 @@ class Traced:
                 self._stats["calls"] -= 1
                 self._misses.why = call.reason
                 return self._look_up(*call.arguments())
-            if not self._misses.should_run_eagerly():
+            if not self._misses.should_run_eagerly(call):
                 return self._misses.record(call, family)
         finally:
             RECORDING.release()
-        args, kwargs = call.arguments()
-        return self.run(*args, **kwargs)
+        return self._misses.run_eagerly(*call.arguments())
 
     def _call_of(self, m, numerics, args, kwargs) -> Call:
         """Return a call with its key: structure, numerics, locations, shared memory, modes, defaults, tensors and numbers."""
@@ -164,7 +178,7 @@ class Traced:
         """Look up locations that were seen to change; return whether there are new ones."""
         found = self._cache.add_changed_locations()
         if found:
-            self._quick = None
+            self._quick = self._written = None
         return found
 
     def _replay(self, call, family) -> bool:
@@ -200,7 +214,10 @@ class Traced:
         if reason is None:
             try:
                 results, template, values = entry.tree.run(call.leaves, symbols, call)
-                self._quick = self._quick_call(call, entry, symbols)
+                if self._misses.limit.streak.unused:
+                    self._misses.limit.replayed(template)
+                self._written = self._quick_call(call, entry, symbols)
+                self._quick = self._watched(self._written) if self._misses.limit.watched else self._written
                 call.result = template.give(results, values, call.containers)
                 return True
             except Unseen as unseen:
@@ -209,6 +226,9 @@ class Traced:
                     call.reason = str(unseen)
                 call.met.append(entry)
                 return False
+            except TooDear as dear:
+                call.result = self._misses.run_too_dear(call, entry, str(dear))
+                return True
             except HostChanged as changed:
                 self._misses.finish_by_python(call, entry, changed)
                 return True
@@ -221,16 +241,32 @@ class Traced:
             return None
         kind = call.key if symbols == () else call.key[:-1]         # it reads numbers at each call
         function, times = entry.quick.get(kind, (None, -1))
-        if times < MOST and (function is None or function is self._quick):
+        if times < MOST and (function is None or function is self._written):
             if times >= 0:
                 function = quick_call(entry, symbols, call)
             if len(entry.quick) > MOST_QUICK:
                 entry.quick.clear()
             entry.quick[kind] = function, times + 1
-        elif function is not None and function is self._quick:       # it missed once too often
+        elif function is not None and function is self._written:     # it missed once too often
             function = None
             entry.quick[kind] = None, times
         return function
+
+    def _watched(self, quick):
+        """Return a quick call that times another one, until it is known to pay."""
+        def watched(args):
+            limit = self._misses.limit
+            if limit.rest(self._stats["calls"] + 1):
+                return MISS
+            start, invested = limit.clock(), limit.invested
+            result = quick(args)
+            if result is not MISS:
+                limit.looked(limit.clock() - start, invested)
+                if not limit.watched and self._quick is watched:
+                    self._quick = quick
+            return result
+
+        return None if quick is None else watched
 
     def __reduce__(self):
         """Copy and pickle the function, not its recordings; a decorated function is found by its name."""
@@ -249,15 +285,16 @@ class Traced:
         with self._cache.lock:
             self._cache.clear()
             self._misses.forget()
-            self._quick = None
+            self._eager.settle()
+            self._quick = self._written = None
 
     def stats(self) -> dict:
         """Return counts of calls and compiles, the reason of each recording, and what the compiled paths consist of.
         `unrecorded` counts calls that ran as they are, `eager` has their reasons."""
-        jobs = self._jobs()
+        jobs, eager = self._jobs(), self._eager.by_reason()
         done = [job.compiled for job in jobs if job.compiled is not None]
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
-        return dict(self._stats, unrecorded=self._eager.total(), eager=dict(self._eager.counts),
+        return dict(self._stats, unrecorded=sum(eager.values()), eager=eager,
                     misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
                     kernels=sum(len(r.kernels) for r in runs), other_calls=sum(len(c.plan.steps) for c in done) - len(runs),
                     in_place=sum(len(c.in_place) for c in done), bindings=sum(getattr(j, "bindings", 0) for j in jobs),

@@ -1,13 +1,19 @@
 """Calls of a traced function that run eagerly: counted by reason, and errors where the user allows none (`fullgraph`)."""
 
 from collections import Counter
+from itertools import repeat
+from operator import length_hint
 
+from ...runtime.core.state import COUNTERS, OPEN_PROFILES
 from ..errors.errors import TraceError
+from .entry_call import MISS
 from .labels import definition_of
 
 TRACED = "inside of another traced function, which records it as its own code"
 OFF = "traces are off (INGOT_JIT=0, jit=False, or set_stance('force_eager'))"
 TOO_OFTEN = "it was recorded too often (see misses)"
+TOO_DEAR = "a recording would take longer than it has saved so far (see misses)"
+RESTING = "looking for recordings takes longer than the function itself, or its eager calls are timed"
 _MODES = (
     (lambda m: m.anomaly, "under detect_anomaly(), which looks at operations one by one",
      "leave that out, or look with jit.debug(nan=True)"),
@@ -27,6 +33,7 @@ class EagerCalls:
     def __init__(self, fn, fullgraph: bool):
         self._fn, self.fullgraph = fn, fullgraph
         self.counts: Counter = Counter()
+        self._left = repeat(None, 0)        # calls of the present rest
 
     def add(self, reason: str, way_out: str | None = None):
         """Count a call that runs eagerly. `way_out` says what to do instead, in words; None if nothing is wrong with it."""
@@ -35,8 +42,30 @@ class EagerCalls:
             place = definition_of(self._fn)
             raise TraceError(f"fullgraph=True, but {place.name} would run as it is: {reason}{way_out and '; ' + way_out}")
 
-    def total(self) -> int:
-        return sum(self.counts.values())
+    def rest(self, run, calls: int):
+        """Return a quick call that runs so many calls without a look for recordings, and misses then. They are counted at once;
+        those that are left when another rest begins or somebody asks are not."""
+        self.settle()
+        left = self._left = repeat(None, calls)
+        self.counts[RESTING] += calls
+
+        def rest(args):
+            if not (OPEN_PROFILES or COUNTERS):
+                for _ in left:
+                    return run(*args)
+            return MISS
+
+        return rest
+
+    def settle(self):
+        """End the present rest."""
+        self.counts[RESTING] -= length_hint(self._left)
+        self._left = repeat(None, 0)
+
+    def by_reason(self) -> dict:
+        """Return the counts of calls by reason."""
+        left = length_hint(self._left)
+        return {reason: n - left * (reason == RESTING) for reason, n in self.counts.items() if n > left * (reason == RESTING)}
 
 
 def mode_of_thread(m) -> tuple:

@@ -1,0 +1,92 @@
+"""Differences between the kinds of two calls, in words: why a call needs a recording of its own.
+
+A kind is the key of a call (`Call.key`); sizes and numbers, which may become symbolic, are compared by `Family.why`.
+"""
+
+from ..guards.arg_pytree import NUMBER, TENSOR
+from ..guards.exact_values import ByIdentity
+from .labels import argument_names, parts_of
+
+_LONGEST = 60       # characters of a value in a message
+_MODES = ("numerics", "grad mode", "autocast", "the default dtype, device or inference mode")
+_FEW = "texts, flags and the like count by value: pass few of them, or numbers and tensors instead"
+_KEEP = "keep it as it is between calls, or trace a function for each case"
+
+
+def why_another_kind(parameters, before, now) -> str:
+    """Return in words the first difference between the keys of two calls; empty if only sizes and numbers differ."""
+    (spec, numerics, kinds), sharing, *modes, tensors, _ = now
+    (old_spec, old_numerics, old_kinds), old_sharing, *old_modes, old_tensors, _ = before
+    names = argument_names(parameters, spec)
+    for name, part in names:
+        old = dict(argument_names(parameters, old_spec)).get(name)
+        found = f"{name} is given, and was not before; {_KEEP}" if old is None else _difference(name, old, part)
+        if found:
+            return found
+    if len(names) < len(argument_names(parameters, old_spec)):
+        return f"an argument is not given that was before; {_KEEP}"
+    if kinds != old_kinds:
+        return f"a value that the function reads has another type; {_KEEP}"
+    for name, a, b in zip(_MODES, (old_numerics, *old_modes), (numerics, *modes)):
+        if a != b:
+            return f"{name} is another one; {_KEEP}"
+    if sharing != old_sharing:
+        return "the tensor arguments share memory with each other in another way; pass copies, or always the same views"
+    return _difference_of_tensors(names, old_tensors, tensors)
+
+
+def _difference(name: str, old, new) -> str:
+    """Return in words the first difference between two specs of one argument, or nothing."""
+    if old == new:
+        return ""
+    if _is_container(old) and _is_container(new) and old[0] == new[0]:
+        parts, olds = list(parts_of(*new)), list(parts_of(*old))
+        if [text for _, text in parts] == [text for _, text in olds]:
+            return next(filter(None, [_difference(name + text, a, b) for (a, _), (b, text) in zip(olds, parts)]), "")
+        if len(parts) != len(olds):
+            return f"{name} has {len(parts)} parts, and had {len(olds)}; keep their number, or put them into one tensor (pad)"
+        return f"{name} has other keys or fields; keep the keys, and let only their values change"
+    if _is_container(new):
+        return f"{name} is of another class, {getattr(new[0], '__qualname__', new[0])}; {_KEEP}"
+    if _is_one_object(new):
+        return (f"{name} is another object, of class {type(_value(new)).__qualname__}, which counts by identity; pass the same "
+                "one, or the tensors and numbers in it")
+    return f"{name} is {_text(new)}, and was {_text(old)}; {_FEW}"
+
+
+def _value(spec):
+    return spec.value if isinstance(spec, ByIdentity) else spec[1]
+
+
+def _is_one_object(spec) -> bool:
+    """Return whether a spec stands for an object that nothing else equals."""
+    value = _value(spec) if spec != TENSOR else None
+    return type(spec) is ByIdentity or (value is not None and type(value).__eq__ is object.__eq__)
+
+
+def _is_container(spec) -> bool:
+    return type(spec) is tuple and spec != TENSOR and spec[0] is not NUMBER and bool(list(parts_of(*spec)))
+
+
+def _text(spec) -> str:
+    """Return an argument in words."""
+    if spec == TENSOR:
+        return "a tensor"
+    if not isinstance(spec, ByIdentity) and spec[0] is NUMBER:
+        return f"a number of type {spec[1].__name__}"
+    if _is_container(spec):
+        return f"a {getattr(spec[0], '__name__', spec[0])}"
+    text = repr(_value(spec))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _difference_of_tensors(names, old, new) -> str:
+    """Return in words how the tensors of two calls differ besides their sizes."""
+    for i, (a, b) in enumerate(zip(old, new)):
+        for what, x, y in zip(("number of dims", "dtype", "gradient", "order in memory", "class"), (len(a[0]), *a[1:]),
+                              (len(b[0]), *b[1:])):
+            if x != y:
+                is_told = what in ("number of dims", "dtype")
+                return (f"tensor {i + 1} of the arguments has another {what}" + f" ({y}, and was {x})" * is_told
+                        + "; every such kind of tensors is a recording, so keep them few")
+    return ""
