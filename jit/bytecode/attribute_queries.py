@@ -13,9 +13,8 @@ from .reads import untracked_names
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
 from .user_code import INGOT
 
-_BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
 _QUERIES = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
-_ALL = frozenset(("vars", "__getattribute__", "getmembers", "asdict", "astuple"))      # these may read whatever there is
+_ALL = frozenset(("vars", "getmembers", "asdict", "astuple"))      # these may read whatever there is
 _CATCHES = frozenset(("AttributeError", "Exception", "BaseException", "suppress"))
 _SETS = frozenset(("setattr", "delattr", "__setattr__", "vars", "__dict__"))
 _KINDS = frozenset(("isinstance", "issubclass", "type", "__class__"))
@@ -116,33 +115,32 @@ def catches(code) -> bool:
     return any(ins.opname == "PUSH_EXC_INFO" and after.opname == "POP_TOP" for ins, after in pairwise(instructions_of(code)))
 
 
-@lru_cache(maxsize=4096)
 def computes_names(code) -> bool:
-    """Return whether code asks for attributes whose names it does not spell out, by `getattr` or for all that there are."""
-    if not _ALL.isdisjoint(code.co_names) or _takes_table(code):
-        return True
-    if not any(name in code.co_names for name in _BY_NAME):
-        return False
-    walk = Names()
-    for ins in instructions_of(code):
-        if ins.opname == "CALL" and ins.arg >= 2:
-            if len(walk.stack) < ins.arg + 2:
-                return True         # what is called came before branches that meet here, as in getattr(x, a if b else c)
-            called, *operands = walk.stack[-(ins.arg + 2):]
-            called = called or operands[0]
-            if called in _BY_NAME and not isinstance(walk.stack[-ins.arg + 1], _Constant):
-                return True
-        if ins.is_jump_target or walk.step(ins) is None:
-            walk = Names()
-    return False
+    """Return whether code asks any object for all attributes that there are. (Calls of `getattr` show the name.)"""
+    return not _ALL.isdisjoint(code.co_names) or table_variables(code) is None
 
 
-def _takes_table(code) -> bool:
-    """Return whether code does more with a `__dict__` than to look up names that it spells out."""
+@lru_cache(maxsize=4096)
+def table_variables(code) -> frozenset | None:
+    """Return the parameters and free variables with a `__dict__` of which code does more than to look up names that it spells
+    out; None if it takes the `__dict__` of anything else."""
     instructions = instructions_of(code) if "__dict__" in code.co_names else ()
-    return any(ins.opname == "LOAD_ATTR" and ins.argval == "__dict__" and not (
-        after and after[0].opname in CONSTANTS and is_lookup(after[1]))
-        for ins, after in ((ins, instructions[at + 1:at + 3]) for at, ins in enumerate(instructions)))
+    found: set = set()
+    for before, ins, *after in zip(instructions, instructions[1:], instructions[2:], instructions[3:]):
+        is_table = ins.opname == "LOAD_ATTR" and ins.argval == "__dict__"
+        if is_table and not (after[0].opname in CONSTANTS and is_lookup(after[1])):
+            found.add(_loaded_by(before))
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    stored = {_stored_in(ins) for ins in instructions} | {ins.argval for ins in instructions if ins.opname == "STORE_DEREF"}
+    return None if found - {*parameters, *code.co_freevars} or found & stored else frozenset(found)
+
+
+def _loaded_by(ins) -> str | None:
+    """Return the variable that an instruction puts on top of the stack, if it only does that."""
+    moves = variables_of(ins)
+    if moves:
+        return None if moves[-1][0] else moves[-1][1]
+    return ins.argval if ins.opname == "LOAD_DEREF" else None
 
 
 class _Constant(str):

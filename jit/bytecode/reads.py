@@ -326,7 +326,17 @@ def is_computed(owner, name) -> bool:
 
 
 def _in_class(cls, name):
-    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
+    for c in cls.__mro__:
+        found = c.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+def static_attribute(cls, name):
+    """Return what a class, or else its metaclass, holds under a name, or MISSING. No code of theirs runs."""
+    found = _in_class(cls, name)
+    return _in_class(type(cls), name) if found is MISSING else found
 
 
 def _is_getter(value) -> bool:

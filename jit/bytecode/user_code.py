@@ -1,5 +1,9 @@
-"""User code, which is traced, and library code, which is trusted: the decision between them, and objects of user classes."""
+"""User code, which is traced, and library code, which is not: the decision between them, and objects of user classes.
 
+Code belongs to the user unless `LIBRARIES` or the standard library has it, be its package installed or not.
+"""
+
+import os
 import sys
 import sysconfig
 import types
@@ -8,19 +12,45 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
 
 INGOT = __name__.split(".")[0]
-TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
-_STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
+_OTHER_NAMES = "torch", "functorch"
+_DATA = "scipy", "pandas", "sklearn", "sympy", "omegaconf", "pydantic", "pydantic_core"
+_BY_NAME = "`python_state/call_rules.py` decides about each function by its name"
+_TOOL = "a tool that looks at running code, and whose own state no result depends on"
+# Package -> why traces do not look into its code.
+LIBRARIES = {
+    INGOT: "it tells the recorder itself what it does",
+    **dict.fromkeys(_OTHER_NAMES, "ingot under other names, or another framework, whose calls are refused"),
+    **dict.fromkeys(("numpy", "ml_dtypes"), _BY_NAME),
+    **dict.fromkeys(_DATA, "its objects are data, which are compared by their content; its functions keep no state"),
+    **dict.fromkeys(("attr", "attrs", "beartype", "jaxtyping"), "it makes or checks the user's classes and functions"),
+    **dict.fromkeys(("llvmlite", "triton"), "a compiler, which ingot's own code calls"),
+    **dict.fromkeys(("tqdm", "rich"), "progress bars and consoles, whose methods become host calls"),
+    **dict.fromkeys(("_pytest", "pytest", "pluggy", "execnet", "xdist", "pytest_timeout", "hypothesis", "coverage", "debugpy",
+                     "pydevd", "_pydevd_bundle", "_pydevd_frame_eval", "_pydevd_sys_monitoring", "_pydev_bundle", "IPython",
+                     "ipykernel", "line_profiler", "pyinstrument"), _TOOL),
+}
+_STDLIB = tuple([sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib")])
+_INSTALLED = ("site-packages", "dist-packages")         # folders that may lie below the standard library's
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
 _HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
 
 
+def is_own(module: str) -> bool:
+    """Return whether a module is ingot's, perhaps under PyTorch's name."""
+    top = module.partition(".")[0]
+    return top == INGOT or (top in _OTHER_NAMES and sys.modules.get(_OTHER_NAMES[0]) is sys.modules[INGOT])
+
+
 def is_user_code(module: str, file: str) -> bool:
-    """Return whether code is the user's: not ingot's, the standard library's or an installed package's. Packages keep state of
-    their own, and may run at any time, as from the garbage collector."""
-    installed = "site-packages" in file or "dist-packages" in file
-    return not (installed or module.partition(".")[0] in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))
+    """Return whether code of a module, from a file, is the user's. Code without a file goes by its module."""
+    top = module.partition(".")[0]
+    if top in LIBRARIES or file.startswith("<frozen "):
+        return False
+    if not file or file.startswith("<"):
+        return top not in sys.stdlib_module_names
+    return not file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
 
 
 def unwrap_function(fn, args) -> tuple:
@@ -35,25 +65,35 @@ def unwrap_function(fn, args) -> tuple:
 def is_instance(value) -> bool:
     """Return whether a value is an object of a user class, or a namespace, with attributes of its own."""
     kind = type(value)
-    top = kind.__module__.partition(".")[0]
-    return (top not in TRUSTED and (top not in sys.stdlib_module_names or top in _HOLDERS)
+    module = kind.__module__
+    return ((module.partition(".")[0] in _HOLDERS or is_user_module(module))
             and not issubclass(kind, _NO_INSTANCES)
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
 
 def has_library_methods(kind) -> bool:
-    """Return whether methods of the standard library, whose code is not tracked, read the attributes of an instance."""
-    return any(c.__module__ in _HOLDERS and c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
-               for c in kind.__mro__)
+    """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance."""
+    return any(c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
+               and (c.__module__ in _HOLDERS or c.__module__.partition(".")[0] in _DATA) for c in kind.__mro__)
+
+
+def is_library_data(value) -> bool:
+    """Return whether a value is an object of a library whose objects are data."""
+    return type(value).__module__.partition(".")[0] in _DATA and not isinstance(value, type)
 
 
 def is_user_module(name: str) -> bool:
-    """Return whether a module is neither ingot's, nor of a trusted package, nor of the standard library."""
-    return name.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
+    """Return whether a module is the user's."""
+    top = name.partition(".")[0]
+    if top in LIBRARIES:
+        return False
+    if top not in sys.stdlib_module_names:
+        return True
+    return is_user_code(top, getattr(sys.modules.get(top), "__file__", None) or "")
 
 
 def is_user_defined(x) -> bool:
-    """Return whether a function or class is the user's, or of a library that does not know ingot."""
+    """Return whether a function or class is the user's."""
     module = getattr(x, "__module__", None) or ""
     if module == "builtins":        # or made by Python code without a module, as in `exec(text, {})`
         return isinstance(x, type) and bool(x.__flags__ & _MADE_IN_PYTHON)

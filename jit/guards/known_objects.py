@@ -58,6 +58,10 @@ class KnownObjects:
         self.own.add(id(x))
         self.keep(x)
 
+    def refuse(self, reason):
+        """Note an object with which a call cannot be recorded."""
+        self._status.refuse(reason)
+
     def keep(self, x):
         """Keep an object alive, so that no other one gets its id."""
         self._alive.append(x)

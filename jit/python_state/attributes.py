@@ -7,7 +7,6 @@ A tensor that code reaches in an object, container or module existed before. A t
 argument or a state input, counts by all attributes that users gave it.
 """
 
-import inspect
 import types
 from typing import Any
 
@@ -30,6 +29,7 @@ from ..side_effects.writes import WriteLog
 from .patched_builtins import PatchedCasts
 from .read_log import ReadLog, known_in_class
 
+_ANSWERS = frozenset(("__getattr__", "__getattribute__"))
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -53,7 +53,7 @@ class DynamicAttributes:
         attributes, kind = attributes_of(value), type(value)
         in_class, nowhere = self._answer_of_class(question, kind)
         lacking = in_class - attributes.keys()
-        if question.by_name and hasattr(kind, "__getattr__"):
+        if question.by_name and any("__getattr__" in vars(c) for c in kind.__mro__):
             self._reads.add_attributes(text, value, nowhere - attributes.keys())
         elif question.by_name:
             lacking |= nowhere - attributes.keys()
@@ -86,8 +86,10 @@ class DynamicAttributes:
     def names_in_class(self, cls, names) -> tuple:
         """Return which of some names a class knows (`known_in_class`), and which it has not."""
         if (cls, names) not in self._classes:
-            nowhere = frozenset(name for name in names     # an enum's `name` is there, and only its members answer
-                                if not hasattr(cls, name) and inspect.getattr_static(cls, name, MISSING) is MISSING)
+            spaces = [vars(c) for c in (*cls.__mro__, *type(cls).__mro__)]
+            nowhere = names.difference(*spaces)         # an enum's `name` is there, and only its members answer
+            if any(space.keys() & _ANSWERS for space in spaces[len(cls.__mro__):-2]):       # a metaclass of the user's
+                nowhere = frozenset(name for name in nowhere if not hasattr(cls, name))
             self._classes[cls, names] = frozenset(n for n in names - nowhere if known_in_class(cls, n)), nowhere
         return self._classes[cls, names]
 

@@ -30,9 +30,8 @@ from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, GLOBAL, MISSING, Chain, follow
-from ..bytecode.stack import loads_global
-from ..bytecode.user_code import INGOT, TRUSTED, is_instance, is_user_defined
+from ..bytecode.reads import ARGUMENT, GLOBAL, Chain, follow
+from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
 from ..guards.frames import is_user, works_for_user
@@ -57,12 +56,12 @@ from .call_rules import (
     REFUSED,
     SETS,
     STATES,
-    is_standard,
     module_of,
     rule_of_function,
     rule_of_method,
 )
 from .chain_reads import ChainReads
+from .frames_apart import FramesApart
 from .patched_builtins import (
     IS_ENABLED,
     PatchedCasts,
@@ -84,6 +83,7 @@ _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
 _LOOKUPS = {"__getattribute__": getattr, "__setattr__": setattr, "__delattr__": setattr}
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_IN_C = (types.BuiltinFunctionType, types.WrapperDescriptorType)
 _GETENV = os.getenv.__code__
 _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
 _THREAD = threading.current_thread.__code__
@@ -111,7 +111,7 @@ class CallPolicy:
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
         self._chains, self._reachable = chains, reachable
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
-        self.events = call_events(self.called)
+        self.events, self.apart = call_events(self.called), FramesApart(status)
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
 
@@ -163,7 +163,7 @@ class CallPolicy:
         self._casts.close()
         while frame is not None and not is_user(frame):
             name = frame.f_globals.get("__name__", "")
-            if name.partition(".")[0] in TRUSTED or is_service(name):
+            if name.partition(".")[0] in LIBRARIES or is_service(name):
                 return
             frame = frame.f_back
         if frame is not None:
@@ -222,13 +222,9 @@ class CallPolicy:
         elif function in (dir, vars):
             attributes.query_all(args[0], function is dir)
         elif function in (setattr, delattr):
-            if not loads_global(call.frame.f_code, function.__name__):
-                self._attribute(setattr, *args[:2])
+            self._attribute(setattr, *args[:2])
         elif function is hasattr or (function is getattr and len(args) > 1):
-            is_spelt = loads_global(call.frame.f_code, "getattr")
-            is_static = type(args[1]) is str and inspect.getattr_static(args[0], args[1], MISSING) is not MISSING
-            if function is hasattr or len(args) == 3 or not (is_spelt and is_static):
-                self._attribute(getattr, *args[:2])
+            self._attribute(getattr, *args[:2])
 
     def _attribute(self, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
@@ -293,6 +289,10 @@ class CallPolicy:
     def _class_method(self, call, function, args, kwargs):
         """Decide about a call of a method of C code that is bound to a class."""
         owner, name = function.__self__, function.__name__
+        if type(function) is types.MethodWrapperType:       # of its metaclass
+            if name == "__call__":
+                self._python(call, owner, args, kwargs)
+            return
         if type(getattr(function, "__func__", None)) is types.FunctionType:
             self._python(call, function.__func__, None if args is None else (owner, *args), kwargs)
             return
@@ -301,14 +301,13 @@ class CallPolicy:
         self._apply(rule_of_function(module, qualified), call, f"{module_of(module)}.{qualified}", function, args, kwargs)
 
     def _python(self, call, function, args, kwargs, is_stored=False):
-        """Decide about a call of a Python function or of a class. Code of the user's, ingot's and of packages is not decided
-        here."""
+        """Decide about a call of a Python function or of a class. The code of the user's and ingot's own are seen otherwise."""
         if isinstance(function, type):
-            function = next(c for c in function.__mro__ if not is_user_defined(c))
+            function = next(c for c in function.__mro__ if not is_user_defined(c) or _is_made_in_c(c))
             module, name = function.__module__, function.__qualname__
         else:
             module, name = function.__globals__.get("__name__", ""), function.__code__.co_qualname
-        if not is_standard(module):
+        if is_own(module) or (is_user_module(module) and not isinstance(function, type)):
             return
         if args and not isinstance(function, type) and is_method(function, args[0]):
             self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored)
@@ -353,8 +352,8 @@ class CallPolicy:
         elif is_changeable(receiver):
             self._contents.used(receiver, None)
             self._chains.add(Chain(ARGUMENT, f"a {type(receiver).__name__} that lives outside of it", ()), receiver, receiver)
-        elif is_instance(receiver):
-            return          # its attributes are guarded
+        elif is_instance(receiver) or is_library_data(receiver):
+            self._reachable.walk(text, receiver)        # guards its attributes, or its content
         elif is_iterator(receiver) or not self._reads.add_content(text, receiver):
             self._refuse(call, text)
 
@@ -382,9 +381,12 @@ class CallPolicy:
                 self._receives(call, text, x)
 
     def _receives(self, call, text, x):
-        """Guard the content of an object of C code from outside that a function receives."""
+        """Guard the content of an object of C code from outside that a function receives, and all attributes of an object of
+        the user's that code of a package may read."""
         kind: Any = type(x)
-        if not self._is_outside(x) or not is_standard(kind.__module__) or is_user_defined(kind):
+        if is_instance(x) and text.partition(".")[0] in LIBRARIES:
+            self._reachable.takes_all(x)
+        if not self._is_outside(x) or is_own(kind.__module__) or is_user_defined(kind):
             return
         is_compared = is_changeable(x) or is_plain(x) or isinstance(x, (tuple, type, *_CALLABLES))
         is_stream_of_text = x is sys.stdout or x is sys.stderr
@@ -395,9 +397,10 @@ class CallPolicy:
         self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(){_reason(text)}")
 
 
-def is_own(module: str) -> bool:
-    """Return whether a module is ingot's."""
-    return module.partition(".")[0] == INGOT
+def _is_made_in_c(cls) -> bool:
+    """Return whether a class makes its objects by a function in C."""
+    return any(type(f) in _IN_C and (getattr(f, "__objclass__", None) or f.__self__) is cls
+               for f in (vars(cls).get("__new__"), vars(cls).get("__init__")))
 
 
 def is_iterator(x) -> bool:

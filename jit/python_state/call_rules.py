@@ -13,6 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..bytecode.user_code import is_user_module
+
 
 class Rule(Enum):
     """Treatment of a call while a function is recorded."""
@@ -52,8 +54,11 @@ _MODULES: dict = {
         "keyword", "linecache", "locale", "marshal", "math", "numbers", "opcode", "operator", "pickle", "posixpath", "pprint",
         "re", "reprlib", "shlex", "sre_compile", "sre_constants", "sre_parse", "stat", "statistics", "string", "stringprep",
         "struct", "textwrap", "timeit", "token", "tokenize", "tomllib", "traceback", "types", "typing", "unicodedata",
-        "unittest", "urllib.parse", "warnings", "weakref", "zlib", "zoneinfo", "numpy", "ml_dtypes", "scipy"), PURE),
-    **dict.fromkeys(("concurrent", "contextvars", "multiprocessing", "queue"), OBSERVED),
+        "unittest", "urllib.parse", "warnings", "weakref", "zlib", "zoneinfo", "numpy", "ml_dtypes", "scipy", "pandas",
+        "sklearn", "sympy", "omegaconf", "pydantic", "pydantic_core", "attr", "attrs", "beartype", "jaxtyping", "pytest",
+        "pluggy"), PURE),
+    **dict.fromkeys(("concurrent", "contextvars", "multiprocessing", "queue", "llvmlite", "triton", "tqdm", "rich",
+                     "pydevd_bundle", "pydevd_frame_eval"), OBSERVED),
     "platform": READS,
 }
 
@@ -101,6 +106,9 @@ _FUNCTIONS: dict = {
         HOST="seterr seterrcall setbufsize set_printoptions show_config show_runtime info",
         OBSERVED="load loadtxt genfromtxt fromregex save savetxt savez savez_compressed",
         REFUSED="fromfile memmap test ndarray.tofile ndarray.dump MaskedArray.ids"),
+    "pandas": _table(OBSERVED="read_csv read_parquet read_pickle read_json", READS="get_option describe_option",
+                     HOST="set_option reset_option"),
+    "sklearn": _table(READS="get_config", HOST="set_config"),
     "gc": _table(READS="isenabled get_threshold get_debug", PURE="is_tracked is_finalized",
                  HOST="collect enable disable freeze unfreeze set_threshold set_debug"),
     "sys": _table(
@@ -219,12 +227,6 @@ def rule_of_method(kind: type, name: str) -> Rule:
         rule = PURE if cls in _SIMPLE else _CLASSES.get(f"{module}.{cls.__qualname__}")
         if rule is not None and cls is not object:
             return rule
-        if is_standard(cls.__module__) and _rule_of_module(module) is OBSERVED:
+        if not is_user_module(cls.__module__) and _rule_of_module(module) is OBSERVED:
             return OBSERVED
     return CONTENT
-
-
-def is_standard(module: str) -> bool:
-    """Return whether a module belongs to the standard library or to numpy."""
-    top = module.partition(".")[0]
-    return top in sys.stdlib_module_names or top in ("numpy", "ml_dtypes")

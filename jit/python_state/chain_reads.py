@@ -7,7 +7,6 @@ import types
 import weakref
 from collections import deque
 from dataclasses import replace
-from inspect import getattr_static
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from ..bytecode.reads import (
     is_length,
     is_user_function,
     reads_of,
+    static_attribute,
     stores_of,
 )
 from ..bytecode.user_code import is_instance
@@ -138,6 +138,7 @@ class ChainReads:
             root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
             is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.own)
             at = 0 if is_late else computed_at(root, chain.steps)
+            at = _moving_at(root, chain.steps) if at is None else at
             found += [chain.steps[at:]] if at is not None else ()
         return found
 
@@ -285,9 +286,9 @@ class ChainReads:
             self.reads.add_attributes(text, kind, ("__getattribute__",))
         elif step == "attr" and known_in_class(kind, name):
             self.reads.add_attributes(text, kind, (name,))
-        elif step == "attr" and getattr_static(kind, name, MISSING) is not MISSING:
+        elif step == "attr" and static_attribute(kind, name) is not MISSING:
             self.reads.add_object_of_class(kind, name)
-        elif step == "attr" and isinstance(owner, type) and getattr_static(owner, name, MISSING) is not MISSING:
+        elif step == "attr" and isinstance(owner, type) and static_attribute(owner, name) is not MISSING:
             self.reads.add_object_of_class(owner, name)
         elif step == "attr":
             self.reads.add_attributes(text, kind, ("__getattr__",))
@@ -340,3 +341,11 @@ class ChainReads:
 
     def close(self):
         self._unwalked = {}
+
+
+def _moving_at(root, steps) -> int | None:
+    """Return the number of the first step to an item that the call may put there: one counted from the end, or none so far."""
+    for n, (kind, _) in enumerate(steps):
+        if kind == "item" and (counts_back(steps[:n + 1]) or follow(root, steps[:n + 1]) is MISSING):
+            return n
+    return None

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
-from ..errors.errors import DisturbedError, ReplacedError, TraceError
+from ..errors.errors import DisturbedError, FirstTimeError, ReplacedError, TraceError
 from ..guards.absence import AbsentNames, AttributeNames
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
@@ -17,7 +17,7 @@ from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
 from ..side_effects.effects import sole_references
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
-from .read_log import HELD, ReadLog
+from .read_log import DATA, HELD, ReadLog
 
 
 class Finaliser:
@@ -122,6 +122,8 @@ class Finaliser:
             what, *place = reading.identity
             is_set = (what == CONTEXT and (place[0], CONTEXT) in self._written) or (
                 what == HELD and tuple(place) in self._written)
+            if what == DATA and not reading.holds():
+                raise FirstTimeError(f"it changed {reading.text}")
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
 

@@ -30,7 +30,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import Walk, instructions_of
-from ..bytecode.user_code import TRUSTED
+from ..bytecode.user_code import LIBRARIES
 from ..errors.errors import TraceError
 from ..guards.frames import is_user, restore_profiler
 from ..guards.guards import ReadCondition
@@ -256,7 +256,7 @@ def _does_more(ins, taken) -> bool:
     return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or operands is not None
 
 
-_MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
+_MOVERS = LIBRARIES.keys() | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}
 
 _getattr = getattr      # the original, which is quicker than the patched one

@@ -13,7 +13,14 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE
 from ..bytecode.reads import is_user_function, key_text
-from ..bytecode.user_code import attributes_of, attributes_of_module, has_library_methods, is_instance, is_user_namespace
+from ..bytecode.user_code import (
+    attributes_of,
+    attributes_of_module,
+    has_library_methods,
+    is_instance,
+    is_library_data,
+    is_user_namespace,
+)
 from ..guards.arg_pytree import fields_of, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
@@ -114,6 +121,9 @@ class Reachable:
             if id(value) in seen or id(value) in self._known.own:
                 continue
             seen[id(value)] = self._met[id(value)] = value
+            if is_library_data(value):
+                self._reads.add_data(text, value)
+                continue
             if isinstance(value, Module):
                 self._remember(value)
                 below = Module.modules(value) if id(value) not in self._known.outside else ()
@@ -138,12 +148,12 @@ class Reachable:
             elif is_user_function(value):
                 stack += self.add(text, value)
 
-    def copied(self, value):
-        """Guard all attributes of an object that code of a library copies."""
+    def takes_all(self, value, sets=False):
+        """Guard all attributes of an object, for code that takes its `__dict__` or is not tracked; `sets`: and may set them."""
         if id(value) not in self._known.outside:
             return
         text = self._known.name_of(value)
-        self.attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=False), text, value, self.add)
+        self.attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=sets), text, value, self.add)
         self.attributes.query_all(value, False)
         self._use_all(attributes_of(value))
 

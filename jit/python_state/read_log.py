@@ -1,6 +1,5 @@
 """Log of what user code read: guards on locations, and conditions on state that no chain of names shows."""
 
-import inspect
 import pickle
 import sys
 import types
@@ -9,7 +8,7 @@ from typing import Any, Protocol
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, MISSING, Chain
+from ..bytecode.reads import ARGUMENT, MISSING, Chain, static_attribute
 from ..bytecode.user_code import is_instance, is_user_defined
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
@@ -20,6 +19,7 @@ from ..host.ordering import ReadOrder
 from ..side_effects.contents import UntrackedUses
 
 HELD = "held"       # kind of the conditions on objects that classes hold
+DATA = "data"       # kind of the conditions on objects of libraries that hold data
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 
 
@@ -33,7 +33,7 @@ def owners_above(names, cls, first) -> list:
 
 def known_in_class(cls, name) -> bool:
     """Return whether `cls.name` gives a function, property, number, string, tensor or container without running code."""
-    value = inspect.getattr_static(cls, name, MISSING)
+    value = static_attribute(cls, name)
     if is_container(value):
         return is_user_defined(next(c for c in cls.__mro__ if name in vars(c)))
     return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
@@ -90,8 +90,15 @@ def held_by(value) -> Any:
 
 def state_of(value) -> Any:
     """Return a function that reads the content of any object of the standard library or numpy, or None if it tells none."""
+    if type(value) is object:
+        return tuple
     if all(any("__dict__" in vars(base) for base in c.__mro__) for c in type(value).__mro__[:-1]):     # made in Python
         return lambda: dict(vars(value))
+    return pickled(value)
+
+
+def pickled(value) -> Any:
+    """Return a function that pickles an object, or None if that cannot be done."""
     try:
         pickle.dumps(value, 4)
     except Exception:
@@ -163,11 +170,11 @@ class ReadLog:
 
     def add_object_of_class(self, cls, name):
         """Guard an object of a user class that a class holds, a descriptor perhaps, and follow it. No code of it runs."""
-        value = inspect.getattr_static(cls, name, MISSING)
+        value = static_attribute(cls, name)
         if is_instance(value):
             text = f"{cls.__qualname__}.{name}"
             self.add_condition(ReadCondition.of(
-                (HELD, id(cls), name), lambda: inspect.getattr_static(cls, name, MISSING), text))
+                (HELD, id(cls), name), lambda: static_attribute(cls, name), text))
 
     def add_absent(self, text, owner, names):
         """Guard that an object, or a class with its bases, has no attributes of some names."""
@@ -202,6 +209,17 @@ class ReadLog:
         if content is not None:
             expected = snapshot(content(), self._inputs)
             self.add_condition(ReadCondition(("library", id(owner)), content, expected, f"what {text} holds"))
+
+    def add_data(self, text, value):
+        """Guard the content of an object of a library whose objects are data."""
+        if (DATA, id(value)) not in self.conditions:
+            content = pickled(value)
+            if content is None:
+                self._known.refuse(f"it reaches {text}, a {type(value).__qualname__} that cannot be pickled to compare its "
+                                   "content; use it outside, or in a function that is marked with jit.host")
+            else:
+                condition = ReadCondition.of((DATA, id(value)), content, f"what {text} holds")
+                self.conditions[condition.identity] = condition
 
     def add_content(self, text, owner) -> bool:
         """Guard the content of any object that tells it; return whether it does."""

@@ -17,10 +17,10 @@ from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
-from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of
+from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of, table_variables
 from ..bytecode.identity import asks_identity
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
-from ..bytecode.user_code import INGOT, is_user_namespace, unwrap_function
+from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import module_state
@@ -36,6 +36,7 @@ from .attributes import DynamicAttributes, TensorAttributes
 from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables
 from .chain_reads import ChainReads
 from .finalize import Finaliser
+from .frames_apart import LOADS
 from .patched_builtins import PatchedCasts, casts_of, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog
@@ -87,11 +88,13 @@ class Tracker:
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.before_user_code("a hook of all modules", hook)
+        self.world.apart.start()
         self.world.events.start()
         sys.setprofile(self._event)
         return self
 
     def __exit__(self, *exc):
+        self.world.apart.stop()
         self.casts.close()
         before, tls.m.run = self._before
         tls.m.dispatch_hook = tls.m.own_code = None
@@ -121,7 +124,12 @@ class Tracker:
             self.reachable.walk(text, value)
 
     def _event(self, frame, event, arg):
-        if event == "call":
+        apart = self.world.apart
+        if apart.current is not None:
+            apart.sees(frame, event)
+        elif event == "call":
+            if frame.f_code.co_name == "__del__" and apart.finalises(frame):
+                return
             if is_user(frame):
                 self.chains.caches.starts(frame.f_code)
                 casts = self.casts.remove()
@@ -149,6 +157,8 @@ class Tracker:
 
     def _library_frame(self, frame):
         code = frame.f_code
+        if code is LOADS:
+            self.world.apart.loads(frame)
         if code.co_name == "__init__" and code.co_varnames:
             self._initialised(frame.f_locals.get(code.co_varnames[0]), frame.f_back)
         if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM or frame.f_globals is PRINTING:
@@ -160,7 +170,7 @@ class Tracker:
 
     def _initialised(self, x, caller):
         """Note an object of a library's class that the call makes, except for those that ingot makes for itself."""
-        is_ours = type(x).__module__.partition(".")[0] == INGOT and not issubclass(type(x), Module)
+        is_ours = is_own(type(x).__module__) and not issubclass(type(x), Module)
         if not is_ours or (caller is not None and is_user(caller)):
             self.known.add_own(x)
 
@@ -173,7 +183,7 @@ class Tracker:
             self.writes.fix_numbers()
         if not starts:
             with self.casts.removed():
-                self.reachable.copied(function.__self__)
+                self.reachable.takes_all(function.__self__)
 
     def _runs(self, code, m):
         self.reachable.see_module(m)
@@ -227,6 +237,10 @@ class Tracker:
             queries = queries._replace(by_name=True)
         self.reachable.query(queries)
         self.reachable.use(code, queries, more)
+        for name in table_variables(code) or ():
+            value = frame.f_locals.get(name)
+            self.reachable.walk(name, value)
+            self.reachable.takes_all(value, sets=True)
         return queries.names
 
     def _implicit_reads(self, frame):

@@ -288,6 +288,7 @@ class Run:
                 recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
             if recorder.runs_as_it_is:
                 raise RunEagerlyError(recorder.runs_as_it_is)
+            self._check_first_time(tracker)
             made, read = NewObjects(recorder, tracker.known), recorder.reads.passthrough.part
             stored = NewObjects(recorder, tracker.known, is_strict=True)
             effects = [t for t in unprofiled(tracker.effects, stored) if not recorder.optimizers.schedules.explains(t)]
@@ -303,11 +304,14 @@ class Run:
             self.recording.reached = tracker.contents.containers() if self.containers.were() else []
         return effects, tensors, devices
 
-    def _check_usable(self, tracker, devices):
-        """Raise if a replay would not do what this call did."""
+    def _check_first_time(self, tracker):
         first_time = self.recorder.first_time or tracker.status.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
+
+    def _check_usable(self, tracker, devices):
+        """Raise if a replay would not do what this call did."""
+        self._check_first_time(tracker)
         if len(devices) > 1:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:

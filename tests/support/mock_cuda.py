@@ -130,5 +130,5 @@ class _NoCache:
         return False
 
 
-mock_cuda_triton.as_installed(globals())
+mock_cuda_triton.as_library(globals())
 __all__ = ["MockDriver", "Violation", "installed", "launches_as_eager"]

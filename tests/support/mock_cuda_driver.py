@@ -405,4 +405,4 @@ def _asked(name, function):
 for _name, _function in (vars(Queues) | vars(MockDriver)).items():
     if _name.startswith("cu") and _name[2:3].isupper():
         setattr(MockDriver, _name, _asked(_name, _function))
-mock_cuda_tiles.as_installed(globals())
+mock_cuda_tiles.as_library(globals())

@@ -61,6 +61,6 @@ _NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "flo
 _PARAMETER.update({"*" + k: ctypes.c_uint64 for k in _NAMES})
 
 
-mock_cuda_tiles.as_installed(globals())
+mock_cuda_tiles.as_library(globals())
 for _module in (ptx.text, ptx.operations, ptx.memory, ptx.warps, ptx.bulk, ptx.instructions, ptx.machine):
-    mock_cuda_tiles.as_installed(vars(_module))
+    mock_cuda_tiles.as_library(vars(_module))

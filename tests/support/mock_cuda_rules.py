@@ -86,4 +86,4 @@ def refused_launch(kernel, config, cluster, asked, arch) -> int:
     return NO_RESOURCES if -(-threads // 32) * per_warp > REGISTERS else OK
 
 
-mock_cuda_triton.as_installed(globals())
+mock_cuda_triton.as_library(globals())

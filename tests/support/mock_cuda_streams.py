@@ -259,4 +259,4 @@ class Queues:
         return OK
 
 
-mock_cuda_tiles.as_installed(globals())
+mock_cuda_tiles.as_library(globals())

@@ -2,6 +2,7 @@
 
 
 import functools
+import sysconfig
 import types
 
 import ml_dtypes
@@ -10,11 +11,11 @@ import numpy as np
 from ingot.tools.ptx import Fault
 from ingot.tools.ptx.operations import WIDENED_NAN
 
-INSTALLED = "site-packages/"     # traces do not watch code of installed packages, which a driver is
+LIBRARY = sysconfig.get_path("stdlib")      # traces do not watch code of the standard library; a driver is no user code either
 
 
-def as_installed(namespace):
-    """Makes the functions and classes of a module look like code of an installed package."""
+def as_library(namespace):
+    """Makes the functions and classes of a module look like code of a library."""
     for found in list(namespace.values()):
         found = found.__wrapped__ if isinstance(found, functools._lru_cache_wrapper) else found
         if isinstance(found, dict):
@@ -39,7 +40,7 @@ def relabelled(function):
 
 def _code_of_package(code):
     inner = tuple([_code_of_package(c) if isinstance(c, types.CodeType) else c for c in code.co_consts])
-    return code.replace(co_filename=INSTALLED + "mock_cuda.py", co_consts=inner)
+    return code.replace(co_filename=f"{LIBRARY}/mock_cuda.py", co_consts=inner)
 
 
 DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
@@ -224,4 +225,4 @@ for _name, _fn in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": n
 Tile.__hash__ = None
 
 
-as_installed(globals())
+as_library(globals())

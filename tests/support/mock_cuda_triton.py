@@ -16,9 +16,9 @@ import numpy as np
 
 import multiply_add
 import special_units
-from mock_cuda_tiles import BOOL, DTYPES, FLOAT8, INSTALLED, Fault, Memory, Pointer, Tile, as_installed, relabelled
+from mock_cuda_tiles import BOOL, DTYPES, FLOAT8, LIBRARY, Fault, Memory, Pointer, Tile, as_library, relabelled
 
-__all__ = ["DTYPES", "Fault", "as_installed", "relabelled", "run"]
+__all__ = ["DTYPES", "Fault", "as_library", "relabelled", "run"]
 
 
 _UNITS = {"ex2.approx.ftz.f32 $0, $1;": special_units.power, "rcp.approx.ftz.f32 $0, $1;": special_units.reciprocal}
@@ -387,7 +387,7 @@ class _Triton:
 @functools.lru_cache(512)
 def _compiled(text):
     body = re.sub(r"^import triton.*$", "", text, flags=re.M)
-    return compile(body, f"{INSTALLED}triton source", "exec")
+    return compile(body, f"{LIBRARY}/triton source", "exec")
 
 
 def _argument(a, kinds):
@@ -419,4 +419,4 @@ def run(text, name, grid, arguments, constants):
             kernel(*given, **constants)
 
 
-as_installed(globals())
+as_library(globals())
