@@ -131,7 +131,8 @@ select = op("select", infer=_infer_select, ref=lambda x, *, dim, index: x[(*(_WH
 
 
 def _slice_size(n, start, stop, step):
-    return max(0, -(-(min(stop, n) - start) // step))
+    size = -(-((stop if stop <= n else n) - start) // step)
+    return size if size >= 0 else 0
 
 
 def _infer_slice(x, *, dim, start, stop, step):

@@ -170,9 +170,9 @@ def bincount(input, weights=None, minlength=0):
         return wrap(np.bincount(input._a, minlength=minlength).astype(np.int64, copy=False))
     n = minlength
     if input.shape[0]:
-        if int(rd.amin(input, dim=(0,), keepdim=False)) < 0:
+        if rd.amin(input, dim=(0,), keepdim=False) < 0:
             raise ArgumentError("bincount takes integers of at least 0")
-        n = max(n, int(rd.amax(input, dim=(0,), keepdim=False)) + 1)
+        n = max(n, rd.amax(input, dim=(0,), keepdim=False).item() + 1)
     if weights is None:
         weights = full(input, shape=tuple(input.shape), value=1, dtype=dt.int64)
     elif weights.dtype is not dt.float32:

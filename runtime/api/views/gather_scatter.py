@@ -36,7 +36,7 @@ def _no_negatives(name, at, size, dim):
     On a device, and in recordings, it becomes an index beyond the end, for which kernels raise."""
     *before, index = at
     is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
-    if not is_unseen and numel_of(index) and index._a.min() < 0:
+    if not is_unseen and index._a.size and index._a.min() < 0:
         if recorder is not None:
             recorder.failed(ix.index)
         raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
@@ -357,7 +357,7 @@ def one_hot(tensor, num_classes=-1):
     if numel_of(tensor) == 0 and num_classes <= 0:
         raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
     if num_classes == -1:
-        num_classes = int(tensor.max().item()) + 1
+        num_classes = tensor.max().item() + 1
     if numel_of(tensor) and not tensor.is_meta:
         of_every_sample(lambda x, n: ix.require_range("one_hot", x._a, n, -1), tensor, hint(num_classes))
     m, a = tls.m, tensor._a

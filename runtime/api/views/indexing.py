@@ -74,7 +74,7 @@ def _index_tensor(k):
     """Return a list, array or tensor of a key as a tensor of integers or bools."""
     k = known(k)
     t = k if isinstance(k, Tensor) else created(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
-    if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
+    if not isinstance(k, Tensor) and t.dtype.is_inexact and numel_of(t) == 0:
         t = ew.cast(t, dtype=dt.int64)
     if t.dtype is dt.uint8:
         t = ew.ne(t, 0)
