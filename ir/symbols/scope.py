@@ -110,7 +110,7 @@ class Scope:
             p = poly.minus(poly.negated(p), poly.constant(1))
         self.note(f"{poly.text(p)} {relation} 0")
         if relation == "==":
-            self.pinned.update([name for name in poly.pinned_names(p) if self.hints[name] >= LEAST or not self.lows[name]])
+            self.pinned.update([name for name in poly.pinned_names(p) if self.hints[name] >= LEAST or self.lows[name] is None])
         return holds
 
     def pin(self, p, value: int):
@@ -131,14 +131,16 @@ class Scope:
         """Complete the record: sizes answer by their values, without conditions, from now on."""
         self.open = False
 
-    def at(self, values) -> "Scope":
-        """Return a scope of the same names with other values, in order; its only conditions say which sizes are 1."""
+    def at(self, values, used=None) -> "Scope":
+        """Return a scope of the same names with other values, in order; its only conditions say which of the sizes `used`, or
+        of all, are 0 or 1."""
         scope = Scope()
         scope.is_inner = True
         scope.hints.update(zip(self.hints, values))
-        scope.lows = {name: low and LEAST for name, low in self.lows.items()}
+        scope.lows = {name: None if low is None else LEAST for name, low in self.lows.items()}
         if self.least < LEAST:
-            sizes = [name for name in scope.hints if self.lows[name] is not None]
-            scope.fixed = {name: 1 for name in sizes if scope.hints[name] == 1}
-            scope.conditions = {f"{name} {'==' if name in scope.fixed else '!='} 1": None for name in sizes}
+            sizes = [name for name in scope.hints if self.lows[name] is not None and (used is None or name in used)]
+            scope.fixed = {name: scope.hints[name] for name in sizes if scope.hints[name] < LEAST}
+            scope.conditions = {f"{name} == {scope.fixed[name]}" if name in scope.fixed else f"{name} >= {LEAST}": None
+                                for name in sizes}
         return scope

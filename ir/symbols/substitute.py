@@ -5,6 +5,7 @@ import operator
 import re
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 from keyword import iskeyword
 from typing import Any
 
@@ -17,6 +18,7 @@ from .symbolic import MATH, OPERATOR, ROUNDINGS, SymFloat, SymInt, hint, is_symb
 
 # Held by who has Python parse a text: its parser counts its depth in one place for all threads, and fails where they meet.
 PARSING = threading.RLock()
+_MOST_FUNCTIONS = 512   # cached functions of sizes
 MOST_NESTED = 64        # parentheses in each other that are written out; Python's parser goes to 200
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
@@ -133,6 +135,15 @@ def condition_check(conditions, names) -> Callable:
 
 def function_of(names, expression: str, held=()) -> Callable:
     """Return a function of the values of `names`; `held` has the expression's other names."""
+    return _compiled(tuple(names), expression) if not held else _function_of(names, expression, held)
+
+
+@lru_cache(_MOST_FUNCTIONS)
+def _compiled(names: tuple, expression: str) -> Callable:
+    return _function_of(names, expression, ())
+
+
+def _function_of(names, expression: str, held) -> Callable:
     for name in _WORDS(expression):
         _function(name)
     space: dict = {"__name__": __name__, **_FUNCTIONS, **dict(held)}

@@ -65,7 +65,7 @@ class HostChecks:
     def begins(self, before):
         before.stood = [(g, g.place) for g in self.generators]
 
-    def check(self, n: int, replay, hosts, work):
+    def check(self, n: int, replay, hosts, work, arrays):
         """Raise if one of the first `n` host calls without results has changed state that is read behind it."""
         found = self.after.get(n)
         if n == len(hosts):
@@ -80,7 +80,7 @@ class HostChecks:
             return
         quiet = [i for i, gives in enumerate(self.gives) if not gives]
         last = quiet[n] if n < len(quiet) else len(self.gives)
-        has_written = bool(work.job.in_place(replay.symbols))
+        has_written = bool(work.job.in_place(replay.symbols, arrays))
         if any(self.gives[last:]) or has_written or not all(type(step) is HostStep for step, _ in hosts[:n]):
             raise found.refused(replay)
         given = iter(replay.before.host_results)

@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ from ...ir.lazy import lazy
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.host_call import host_call
 from ...ir.symbols.scope import Scope
-from ...ir.symbols.substitute import owned_by, replaced
+from ...ir.symbols.substitute import collect, owned_by, replaced
+from ...ir.symbols.symbolic import names_of
 from ...passes.layout.in_memory_order import apply_memory_order
 from ...passes.networks.hoist_weights import split_derived
 from ...passes.rewrite import pass_manager
@@ -88,6 +90,16 @@ class Region:
         self.computed = {slots[v] for n in nodes for v in n.outputs}
         self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.computed
         self.may_refuse = any(n.op.may_refuse(n.inputs) for n in self.nodes)
+
+    @cached_property
+    def names(self) -> frozenset:
+        """Names of the symbolic numbers in the nodes and their inputs."""
+        found: dict = {}
+        for n in self.nodes:
+            collect((n.inputs, tuple(n.params.values())), found)
+        for aval in [v.aval for v in self.slots]:
+            collect(aval.shape, found)
+        return frozenset().union(*map(names_of, found.values()))
 
     def unread(self, wanted) -> list:
         """Return slots of operators that may raise for their values, and that no wanted result depends on."""
@@ -234,8 +246,9 @@ class Job:
         return [(n.op.name, n.op.flops(n.inputs, n.outputs, n.params)) for w in work.works_of(compiled.plan)
                 for n in w.nodes if n.op.flops is not None]
 
-    def in_place(self, symbols=()) -> frozenset:
-        """Return the positions of results that were written straight into the inputs that they replace."""
+    def in_place(self, symbols, arrays) -> frozenset:
+        """Return the positions of results that a run wrote straight into the inputs that they replace; `arrays` is all that it
+        returned."""
         return self.compiled.in_place
 
     def ready(self, symbols=()):

@@ -153,7 +153,7 @@ class Replay:
         results, updates, grads, hosts, memory = work.hand
         self._host_steps(finish, work, hosts, arrays)
         if updates:
-            self._write(finish, work.job.in_place(self.symbols), updates, arrays)
+            self._write(finish, work.job.in_place(self.symbols, arrays), updates, arrays)
         for position, on in finish.turns:
             self.tensors[position].requires_grad_(on)
         for position in finish.retained:
@@ -190,10 +190,10 @@ class Replay:
             checks.begins(self.before)
         for n, ((step, _), positions) in enumerate(zip(finish.hosts, hosts)):
             if checks is not None and n in checks.after:
-                checks.check(n, self, finish.hosts, work)
+                checks.check(n, self, finish.hosts, work, arrays)
             step.run([arrays[at] for at in positions], self.symbols)
         if checks is not None:
-            checks.check(len(finish.hosts), self, finish.hosts, work)
+            checks.check(len(finish.hosts), self, finish.hosts, work, arrays)
 
     def _give_gradient(self, position, g):
         t = self.tensors[position]

@@ -6,6 +6,7 @@ conditions are bound to the plan (a `Bound`): nothing is compiled, and no pass r
 
 import time
 from collections import OrderedDict
+from functools import cached_property
 
 from ...ir.lazy import lazy
 from ...ir.symbols.scope import Scope
@@ -14,6 +15,7 @@ from ...ir.symbols.symbolic import names_of
 from ...passes.simplify.lift_numbers import lift_numbers, number_array
 from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
 from .compile_segment import Job, Ready, Region, without_collections
 
@@ -21,6 +23,9 @@ alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
 
 MOST_BOUND = 256        # bound sizes of a job; the oldest go
 MOST_VARIANTS = 64      # variants of a job; the oldest go
+MOST_UNBOUND = 8        # runs for the same sizes before these are bound
+UNFIT = 32              # runs, for each variant, that none was good for, before another one is compiled
+LARGE_WORK = 1 << 12    # small operators that take as long as a compilation
 
 
 def job_of(region: Region, wanted) -> Job:
@@ -65,7 +70,7 @@ class Variant(SymbolicGraph):
     between early numbers and late ones."""
 
     def __init__(self, job: "SymbolicJob", symbols, backend):
-        scope = job.scope.at(symbols)
+        scope = job.scope.at(symbols, job.region.names)
         graph, job.slots = job.region.graph(job.wanted, scope)
         lifted = lift_numbers(graph)
         owned, targets = job.wishes()
@@ -104,6 +109,8 @@ class SymbolicJob(Job):
         self.variants_elsewhere: list = []        # on devices
         self.elsewhere: OrderedDict = OrderedDict()
         self.bindings = 0
+        self._met: dict = {}        # values of symbols -> the number of runs without binding them
+        self._unfit = 0             # runs that no variant was good for
         self.names: frozenset = frozenset()       # names that variants are bound for: the key of a binding
         self._positions: tuple = ()                  # their positions among all names
 
@@ -155,9 +162,35 @@ class SymbolicJob(Job):
         if bound is None:
             on_device = next((a for a in env.values() if a.__class__ is DeviceArray), None)
             backend = HOST if on_device is None else on_device.backend
+            if backend is HOST and self._is_better_unbound(symbols, at_any_price):
+                return tls.m.run(self.stepwise.run, self.arrays(env), symbols)
             kind = "binding" if any([v.holds(*symbols) for v in self._variants_on(backend)]) else "compiling"  # noqa: C419
             bound = self._paid(kind, at_any_price, self._bind, symbols, backend)
         return bound.run(self, env, symbols)
+
+    @cached_property
+    def stepwise(self):
+        """The recorded graph, to run operator by operator."""
+        graph, self.slots = self.region.graph(self.wanted)
+        return HOST.Stepwise(graph, list(self.scope.hints)[: self.region.known], *self.wishes())
+
+    def _is_better_unbound(self, symbols, at_any_price) -> bool:
+        """Return whether a call for new sizes is quicker without binding them: they came seldom, and the work is little."""
+        if not self.variants or self.region.calls_host or COUNTERS or OPEN_PROFILES:
+            return False
+        if "stepwise" not in vars(self):        # its end has yet to be compiled
+            self._paid("compiling", at_any_price, lambda: self.stepwise)
+        times = self._met.get(symbols, 0)
+        variant = next((v for v in self.variants if v.holds(*symbols)), None)
+        if variant is None:
+            self._unfit += 1
+        work = LARGE_WORK if variant is None else variant.sized.work
+        if times >= MOST_UNBOUND or self._unfit > UNFIT * len(self.variants) or self.stepwise.work(symbols) > work:
+            return False
+        if len(self._met) >= MOST_BOUND:
+            self._met.clear()
+        self._met[symbols] = times + 1
+        return True
 
     def _known(self, symbols):
         key = self._key(symbols)
@@ -168,9 +201,9 @@ class SymbolicJob(Job):
         """Return a binding if it holds for the numbers that are not bound, else None."""
         return bound if bound is None or bound.variant.is_sure or bound.variant.holds(*symbols) else None
 
-    def in_place(self, symbols=()) -> frozenset:
-        """Return the positions of results that were written straight into the inputs that they replace."""
-        return (self._known(symbols) or self._bind(symbols)).compiled.in_place
+    def in_place(self, symbols, arrays) -> frozenset:
+        unbound = getattr(arrays, "in_place", None)         # of `StepwiseResults`
+        return unbound if unbound is not None else (self._known(symbols) or self._bind(symbols)).compiled.in_place
 
     def ready(self, symbols=()):
         """Return what runs arrays in the order of `slots`, if it is compiled, else None."""

@@ -60,12 +60,12 @@ def _known(graph, stable):
     """Return the values that depend on stable inputs alone, whatever the sizes of others."""
     known = {graph.inputs[i] for i in stable}
     for n in graph.nodes:
-        if n.is_pure and all(x in known for x in n.inputs if type(x) is Value) and not _has_sizes(n):
+        if n.is_pure and all(x in known for x in n.inputs if type(x) is Value) and not has_sizes(n):
             known.update(n.outputs)
     return known
 
 
-def _has_sizes(node):
+def has_sizes(node):
     """Return whether symbolic sizes decide a node's result."""
     return (any([v.aval.is_symbolic for v in node.outputs]) or any(map(has_symbols, node.params.values()))  # noqa: C419
             or has_symbols(tuple([x for x in node.inputs if type(x) is not Value])))

@@ -32,6 +32,7 @@ class HostBackend(Backend, Protocol):
     SMALL_BYTES: int                # smaller arrays are plain memory of NumPy's
     CompiledGraph: type             # a graph as a plan of steps, ready to run
     Whole: type                     # a graph that is compiled for the layouts of its arguments when they have come often
+    Stepwise: type                  # a graph of symbolic sizes that runs operator by operator, without a plan
 
     def kernel_for(self, op: Op) -> Callable:
         """Return the kernel of an operator: a function of its arrays and parameters."""

@@ -13,6 +13,7 @@ _incremental_bind = lazy(__package__, ".graph.incremental_bind")
 _inplace = lazy(__package__, ".graph.inplace_kernels")
 _machine_passes = lazy(__package__, ".graph.machine_passes")
 _program = lazy(__package__, ".graph.program")
+_stepwise = lazy(__package__, ".graph.stepwise")
 _timed = lazy(__package__, ".graph.timed")
 
 _HOMES = {
@@ -20,7 +21,7 @@ _HOMES = {
     "dense": _copies, "in_rows": _copies, "evenly": _evenly_spaced, "binary": _kernels, "elementwise": _kernels,
     "Whole": _composites, "drawn_by": _composites, "joint_rule": _composites, "rules_of": _composites,
     "kernel_for": _eager, "writer_for": _inplace, "CompiledGraph": _program, "run_timed": _timed,
-    "PASSES": _machine_passes, "traced": _program, "sized": _incremental_bind,
+    "PASSES": _machine_passes, "traced": _program, "sized": _incremental_bind, "Stepwise": _stepwise,
 }
 hoists_weights = True
 

@@ -22,6 +22,7 @@ from .plan_runner import NativeRun, work_of
 from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls, arrange_for_cpu, kernel_of
 from .step_cache import Kinds, form_of, locations_of
 
+BASE_WORK, STEP_WORK, CALL_WORK = 35, 3, 16     # of binding sizes: at all, for each step, and for each kind of called steps
 _MOST_PLANS = 8
 _MOST_LAID_OUT = 64     # cached layouts of arenas
 _LARGE = 1 << 20        # bytes of a value
@@ -35,6 +36,14 @@ class Sized:
         self._binder = Binder(arrange_for_cpu(graph, owned, targets), shares=True)
         self._calls = SharedCalls(self._binder.steps)
         self.arrangement: Any = None        # built with the first copy
+
+    @cached_property
+    def work(self) -> int:
+        """About how many small operators take as long as binding new sizes."""
+        steps = [s for s in self._binder.plan.steps if s not in self._binder.steps]
+        kinds = Kinds(steps, self._binder.names)
+        called = {kinds.of[s] for s in steps if type(s) is not Fused}
+        return BASE_WORK + STEP_WORK * len(steps) + CALL_WORK * len(called)
 
     def bind(self, values: dict):
         """Return the compiled graph for `values` of the names; later ones share what they have in common with the first."""
