@@ -2,11 +2,13 @@
 
     x[mask]                         # counts the mask's elements
     n = int(hit.sum()); x[:n]
+    x.split(counts.tolist())
 
-The first number that such a line gives is an answer: the path behind it holds for this number alone. When the line gives
-another number, the next recording makes it a symbol. Then the path holds for all numbers that meet the conditions noted behind
-the line, once it agreed with a recording for another number. 0 stays an answer of its own. The path is good for 1, which means
-something else to shapes, only after it agreed with a recording for 1.
+The first number that such a line gives is an answer: the path behind it holds for this number alone. From the first recording
+on in which the line gives another number, it is a symbol. Then the path holds for all numbers that meet the conditions noted
+behind the line, once it agreed with a recording for another number. For 0 and for 1, which mean something else to shapes, the
+path holds only after it agreed with a recording for 0 or for 1. A recording that does other work for them makes them answers of
+their own.
 """
 
 import re
@@ -14,7 +16,9 @@ from itertools import pairwise
 
 from ...ir.symbols.substitute import condition_check
 
-MANY = "size", "1 or more"       # the answer for all numbers that a symbol stands for
+MANY = "size", "any"             # the answer, or a part of a list, for all numbers that a symbol stands for
+SIZED = "size", "tolist"         # ways of reading that may give sizes
+_FEW = frozenset((0, 1))         # numbers that mean something else to shapes
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -26,6 +30,21 @@ def hints_before_call(scope) -> dict:
 def conditions_before_call(scope) -> dict:
     """Return the conditions of a scope that can be checked before a call."""
     return {text: line for text, line in scope.conditions.items() if not _mentions(text, scope)}
+
+
+def symbols_in(answer) -> int:
+    """Return how many numbers of an answer are symbols."""
+    return answer[1].count(MANY) if answer[0] == "list" else int(answer == MANY)
+
+
+def values_for(recorded, answer) -> tuple | None:
+    """Return the values of the symbols of a recorded answer if it covers this one, else None."""
+    if recorded == MANY:
+        return answer[1:] if answer[0] == "int" else None
+    if recorded[0] != "list" or answer[0] != "list" or len(recorded[1]) != len(answer[1]):
+        return None
+    pairs = [pair for pair in zip(recorded[1], answer[1]) if pair[0] != pair[1]]
+    return tuple([n for _, (_, n) in pairs]) if all(mark == MANY for mark, _ in pairs) else None
 
 
 def _mentions(text, scope) -> bool:
@@ -51,7 +70,7 @@ class Stage:
         except (ArithmeticError, ValueError):
             return False
         read = symbols[self.count - self.reads:]
-        return holds and all(n in values or (n > 1 and len(values - {1}) > 1) for n, values in zip(read, self.agreed_values))
+        return holds and all(n in values or (n > 1 and len(values - _FEW) > 1) for n, values in zip(read, self.agreed_values))
 
     def agreed(self, other: "Stage"):
         """Note that a recording of the segment with other numbers was the same."""
@@ -68,7 +87,7 @@ def stages_of(recording) -> list:
     bounds = [0, *[cut.conditions for cut in cuts], len(conditions)]
     found, reads = [], 0
     for i, (start, end) in enumerate(pairwise(bounds)):
-        reads += i > 0 and cuts[i - 1].answer == MANY
+        reads += symbols_in(cuts[i - 1].answer) if i > 0 else 0
         found.append(Stage(scope, [t for t in conditions[start:end] if _mentions(t, scope)], reads))
     return found
 
@@ -78,9 +97,17 @@ class DataSizes:
 
     def __init__(self):
         self.lines: frozenset = frozenset()     # (file, line) of those whose next number becomes a symbol
-        self.ones: frozenset = frozenset()      # and of those for which 1 is an answer of its own
+        self._own: set = set()          # (line, 0 or 1): numbers that are answers of their own
         self._fixed: set = set()        # lines whose very number is needed
-        self._first: dict = {}          # line -> the first number that it gave
+        self._first: dict = {}          # line -> the first answer that it gave
+
+    def is_size(self, line, answer) -> bool:
+        """Return whether the number that a line gives becomes a symbol: it gave another one before."""
+        return line in self.lines or (line not in self._fixed and self._first.get(line, answer) != answer)
+
+    def is_own(self, line, number: int) -> bool:
+        """Return whether a number of a line that gives sizes is an answer of its own."""
+        return number < 0 or (line, number) in self._own
 
     def varies(self, line):
         """Note that a line gave a number for which no path is recorded. Other lines that read integers may vary, too."""
@@ -98,9 +125,9 @@ class DataSizes:
         theirs = [set(other.reads.values()) for other in others]
         # Recordings with a symbol for a line whose very number is needed say nothing about the other lines.
         has_disagreed = any(lines and lines <= known and known.isdisjoint(self._fixed) for known in theirs)
-        ones = {line for name, line in reads.items() if scope.hints[name] == 1}
-        if has_disagreed and not ones <= self.ones:
-            self.ones |= ones
+        own = {(line, scope.hints[name]) for name, line in reads.items() if scope.hints[name] in _FEW}
+        if has_disagreed and not own <= self._own:
+            self._own |= own
         else:
             self._fixed.update([line for name, line in reads.items() if has_disagreed or name in scope.pinned])
         self.lines -= self._fixed

@@ -120,8 +120,8 @@ def _number_of(x, kind) -> Any:
         return None
     held = float if x.is_floating_point() else int
     line = user_line() if held is kind is int else None
-    if line in reads.sized:
-        return reads.size(as_number(x, int), int(x._a.item()), line)
+    if line is not None and reads.is_size(line, int(x._a.item())):
+        return reads.size(x, int(x._a.item()), line)
     return LazyScalar(recorder, as_number(x, held), held(x._a.item()), line)
 
 

@@ -4,6 +4,8 @@ A read cuts the graph: what follows holds only for that value. `item()` alone cu
 (`proxies/lazy_scalars.py`). Values that go straight to results or into printed strings cut nothing either.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ...ir.graph.graph import Builder, Value
@@ -16,7 +18,7 @@ from ..bytecode.attribute_queries import looks_at_types
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user
 from ..proxies.data_sizes import MANY
-from ..proxies.lazy_scalars import deferred
+from ..proxies.lazy_scalars import as_number, deferred
 from ..proxies.passthrough import PassthroughValues, read_on
 from ..side_effects.deferred_print import DeferredPrints
 from .recording import Cut
@@ -61,8 +63,7 @@ class ValueReads:
         self.passthrough = PassthroughValues(recorder)
         self.printed = DeferredPrints(recorder)
         self.has_numbers = False                # whether there are lazy scalars
-        self.sized: frozenset = frozenset()     # lines that read sizes out of data (`data_sizes.py`)
-        self.single: frozenset = frozenset()    # lines of these for which 1 is no size
+        self.sizes: Any = None     # tells which lines read sizes out of data; None if no symbol may stand for one
         self.defers = False                     # whether reads may give lazy scalars
         self._answers = QuestionCache(recorder.builder)
         self._lent: list = []                   # (array that numpy() gave, what it held, line)
@@ -80,8 +81,8 @@ class ValueReads:
         if answer is not None:
             return answer if is_open else pinned(answer)
         line = user_line() if is_open and (type(value_read) is int or _may_be_sizes(t, value_read)) else None
-        if line in self.sized:
-            return self.size(t, value_read, line) if type(value_read) is int else self._sizes(t, value_read, line)
+        if self.is_size(line, value_read):
+            return self.size(t, value_read, line) if type(value_read) is int else self._list(t, value_read, line)
         if self.defers and by_user:
             array = read_on(t, value_read, reader.f_code, frame) if how == "numpy" else None
             if array is not None:
@@ -93,10 +94,14 @@ class ValueReads:
             number = deferred(self._recorder, t, value_read)
             if number is not None:
                 return number
-        self.cut(t, how, value_read, line)
+        self.cut(t if line is None or how != "item" else as_number(t, int), how, value_read, line)
         if how == "numpy":
             self._lent.append((value_read, self.cuts[-1].answer, user_line()))
         return value_read
+
+    def is_size(self, line, value_read) -> bool:
+        """Return whether symbols stand for the numbers that a line reads."""
+        return line is not None and self.sizes is not None and self.sizes.is_size(line, frozen_value(value_read))
 
     def cut(self, t: Tensor, how: str, value_read, line=None):
         """Cut the graph: what follows is recorded for this value alone; `line` read an integer."""
@@ -107,7 +112,7 @@ class ValueReads:
                 pinned(answer)
                 return
             self._answers.add(value, how, value_read)
-        self._add_cut(t, how, frozen_value(value_read), line)
+        self._add_cut(t, "size" if how == "item" and line is not None else how, frozen_value(value_read), line)
 
     def _add_cut(self, t, how, answer, line):
         r = self._recorder
@@ -117,19 +122,32 @@ class ValueReads:
 
     def size(self, t: Tensor, number: int, line):
         """Return a symbol for a number that a line reads as a size: what follows is recorded for other sizes, too."""
-        is_own = number < 1 or (number == 1 and line in self.single)
-        self._add_cut(t, "size", frozen_value(number) if is_own else MANY, line)
-        if not is_own:
-            scope = self._recorder.scope
-            name = f"read{len(scope.reads)}"
-            scope.reads[name] = line
-            number = scope.size(name, number, 1)
-        self._answers.add(self._recorder.value_of(t), "item", number)
-        return number
+        found = self._answers.answer(self._recorder.value_of(t), "item")
+        if found is not None:
+            return found
+        asked = as_number(t, int)
+        self._add_cut(asked, "size", self._answer(number, line), line)
+        size = self._symbol(number, line)
+        for x in (t, asked):
+            self._answers.add(self._recorder.value_of(x), "item", size)
+        return size
 
-    def _sizes(self, t: Tensor, numbers: list, line) -> list:
+    def _list(self, t: Tensor, numbers: list, line) -> list:
+        """Return symbols for the numbers of a list that a line reads."""
         pinned(self._recorder.shape_of(t)[0])
-        return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), numbers)]
+        self._add_cut(t, "tolist", ("list", tuple([self._answer(n, line) for n in numbers])), line)
+        return [self._symbol(n, line) for n in numbers]
+
+    def _answer(self, number: int, line):
+        return frozen_value(number) if self.sizes.is_own(line, number) else MANY
+
+    def _symbol(self, number: int, line):
+        if self.sizes.is_own(line, number):
+            return number
+        scope = self._recorder.scope
+        name = f"read{len(scope.reads)}"
+        scope.reads[name] = line
+        return scope.size(name, number, 0)
 
     def check_lent(self):
         """Raise if the function wrote to an array that numpy() returned."""

@@ -3,7 +3,6 @@
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
 from ..host.post_host_guards import StateBefore, monitored
-from ..proxies.data_sizes import MANY
 from .replay import Outdated, Replay, Unseen
 from .segments import segments_of
 
@@ -42,7 +41,7 @@ class Tree:
                 self._extend(segments[i], segments[i:], recording.cuts[i:])
                 here.coming = segments[i]
                 self.first.settle()                 # other threads may take it as soon as it is an answer
-                here.answers, here.coming = {**here.answers, key: segments[i]}, None
+                here.answers, here.coming = {**here.answers_beside(key), key: segments[i]}, None
                 self._agree(way)
                 return True
             here = here.answers[key]
@@ -123,10 +122,7 @@ class Tree:
             if here.question is None:
                 return replay.commit(here.finish, work, found), here.finish.template, replay.symbols
             answer = replay.answer(*here.question)
-            following = here.following(answer, replay.symbols)
-            if following is None and here.question[1] == "size" and answer[1] > 0:
-                replay.symbols = *replay.symbols, answer[1]
-                following = here.following(MANY, replay.symbols)
+            following, replay.symbols = here.following(answer, replay.symbols)
             if following is None:
                 raise Unseen(here.question[1], answer, here.line, here.place)
             here = following

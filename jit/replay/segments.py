@@ -15,7 +15,7 @@ from ...ir.symbols.substitute import replaced
 from ...runtime.core.backend import HOST
 from ...runtime.core.tensor import Tensor
 from ..guards.state_guards import OptionNumber
-from ..proxies.data_sizes import Stage, stages_of
+from ..proxies.data_sizes import SIZED, Stage, stages_of, values_for
 from ..recorder.random_streams import Draw
 from .compile_segment import Job, Region, Result
 from .differentiate import Differential
@@ -45,12 +45,24 @@ class Segment:
         self.others = [(i, s) for i, s in enumerate(self.sources) if s.kind not in ("argument", "captured")]
         self.is_plain = not self.others
 
-    def following(self, answer, symbols) -> "Segment | None":
-        """Return the recorded segment that follows an answer for these values of symbols."""
+    def following(self, answer, symbols) -> tuple:
+        """Return the recorded segment that follows an answer for these values of symbols, or None, and the values there."""
         found = self.answers.get((answer, ()))
         if found is not None and not found.stage.reads:
-            return found
-        return next((s for (seen, _), s in self.answers.items() if seen == answer and s.stage.takes(symbols)), None)
+            return found, symbols
+        for (recorded, _), following in self.answers.items():
+            if recorded == answer and following.stage.takes(symbols):
+                return following, symbols
+        if self.question is not None and self.question[1] in SIZED:
+            for (recorded, _), following in self.answers.items():
+                values = values_for(recorded, answer)
+                if values and following.stage.takes((*symbols, *values)):
+                    return following, (*symbols, *values)
+        return None, symbols
+
+    def answers_beside(self, key) -> dict:
+        """Return the answers that stay when another comes: not those that it covers, whose paths may be known less far."""
+        return {k: s for k, s in self.answers.items() if k == key or not values_for(key[0], k[0])}
 
     def settle(self) -> dict:
         """Determine the results of this segment, for all that follows it now; return the slots that it needs from before."""

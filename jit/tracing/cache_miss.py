@@ -110,8 +110,10 @@ class MissHandler:
 
     def _reads_sizes(self) -> bool:
         """Return whether some lines read sizes out of data, for which symbols may stand now."""
-        return (bool(self._data_sizes.lines) and self._dynamic is not False and not self._no_symbols
-                and (is_alone() or not self._writes_openly()))
+        return bool(self._data_sizes.lines) and self._may_read_sizes()
+
+    def _may_read_sizes(self) -> bool:
+        return self._dynamic is not False and not self._no_symbols and (is_alone() or not self._writes_openly())
 
     def _writes_openly(self) -> bool:
         """Return whether the function writes to objects of all threads, which could meet symbolic numbers there."""
@@ -148,8 +150,8 @@ class MissHandler:
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
                   tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run)
         run.recorder.reads.defers = not self._no_reads
-        if symbols is not None and self._reads_sizes():
-            run.recorder.reads.sized, run.recorder.reads.single = self._data_sizes.lines, self._data_sizes.ones
+        if symbols is not None and self._may_read_sizes():
+            run.recorder.reads.sizes = self._data_sizes
         try:
             run.record(call)
         except ProxyError as error:           # from now on it gets plain numbers, each of which counts
