@@ -125,7 +125,8 @@ class Finaliser:
             if what == DATA and not reading.holds():
                 raise FirstTimeError(f"it changed {reading.text}")
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
-                raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
+                raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}; do one of the two "
+                                 "outside")
 
     def _was_as_expected(self, reading) -> bool:
         """Return whether a condition held before the run changed containers, which is its side effect."""

@@ -130,8 +130,10 @@ class WriteLog:
         is_identical = (id(t.owner) not in self._known.received or isinstance(t.owner, Module)
                         or type(t.owner).__eq__ is object.__eq__)
         if not (is_identical and t.is_plain):
-            raise TraceError(f"this function cannot be traced: it assigns to {t.text}, an attribute of an argument that is "
-                             "compared by value, or one that code of its class stores; return the value instead")
+            what = ("an attribute of an argument that is compared by value, or one that code of its class stores; return the "
+                    "value instead" if t.kind == "attr" else
+                    "a container that is an argument, and that it reaches in another way, too; let it use one of the two")
+            raise TraceError(f"this function cannot be traced: it assigns to {t.text}, {what}")
         known = {id(c): ByIdentity(c) for c in self._contents.containers()}
         try:
             flatten(t.value(), [], None, made, None, ContainerTable(known))

@@ -55,7 +55,7 @@ class Symbols:
         for place, name in sorted(names.items(), key=lambda item: type(values[item[0]]) is float):
             if _differs(made.setdefault(name, values[place]), values[place]):
                 raise TraceError(f"dynamic= says that sizes named {name} are equal, but they are {made[name]} and "
-                                 f"{values[place]}")
+                                 f"{values[place]}; give sizes that may differ different names")
             if name not in scope.hints:
                 make = scope.number if type(values[place]) is float else scope.size if place[0] == SIZE else scope.count
                 make(name, values[place])
@@ -307,7 +307,8 @@ def _dims(wish, t, name):
     names = {}
     for dim, size_name in wish.items():
         if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
-            raise TraceError(f"dynamic= names dimension {dim!r} of {name}, a tensor of {t.ndim} dimensions")
+            raise TraceError(f"dynamic= names dimension {dim!r} of {name}, a tensor of {t.ndim} dimensions; name one of "
+                             "these")
         d = dim % t.ndim
         names[d] = size_name if isinstance(size_name, str) else f"{name}_{d}"
     return names

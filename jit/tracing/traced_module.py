@@ -15,6 +15,7 @@ from typing import Any
 
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
+from .labels import definition_of
 
 _CLASS = vars(object)["__class__"]
 _classes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()       # class -> weak reference to that of its traced modules
@@ -120,8 +121,9 @@ def _class_of(base):
         try:
             known = type.__new__(type(base), base.__name__, (TracedModule, base), space)
         except TypeError as error:
-            raise TraceError(f"jit.trace cannot stay a {base.__qualname__}: {error}. Leave out __slots__ of the class, or "
-                             "trace its forward alone: net.forward = jit.trace(net.forward)") from None
+            raise TraceError(definition_of(base.forward).of(
+                f"jit.trace cannot stay a {base.__qualname__}: {error}. Leave out __slots__ of the class, or trace its forward "
+                "alone: net.forward = jit.trace(net.forward)")) from None
         _classes[base] = weakref.ref(known)
     return known
 

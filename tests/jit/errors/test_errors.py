@@ -4,6 +4,7 @@ A row is a program in which `f` is traced and called. `#!` marks the line that t
 the line of `f` itself.
 """
 
+import contextlib
 import re
 import warnings
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 import ingot
+import message_sites
 from ingot import jit
 
 HEAD = "import ingot\nfrom ingot import jit, nn\nX = ingot.ones(3)\n"
@@ -81,6 +83,107 @@ ERRORS = [Row(*row) for row in (
      "log|list", BACK),
     ("argument of trace", "f = 3", "got int", "function"),
     ("dynamic=", "OPTIONS = dict(dynamic='x')\ndef f(x): return x", "dynamic=", "None, True, False"),
+    ("file by number",
+     "import os\nend, _ = os.pipe()\ndef f(x):\n    with open(end, closefd=False):  #!\n        return x",
+     "no file", "argument"),
+    ("path that is none",
+     "import os\ndef f(x):\n    return x * os.path.exists(0)  #!",
+     "no path", "argument"),
+    ("switch left changed",
+     "def f(x):\n    ingot.set_num_threads(1 + ingot.get_num_threads() % 2)  #!\n    return x * 2",
+     "leaves .* changed", "outside"),
+    ("context variable reset",
+     "import contextvars\nv = contextvars.ContextVar('v', default=0)\ntoken = v.set(1)\ndef f(x):\n    v.reset(token)  #!\n"
+     "    return x * 2",
+     "context variable v", "outside"),
+    ("resize of a view",
+     "base = ingot.ones(4)\nv = base[:2]\ndef f(x):\n    v.resize_(3)  #!\n    return x * v.sum()",
+     "is a view", "outside"),
+    ("resize of a parameter",
+     "w = ingot.ones(4, requires_grad=True)\ndef f(x):\n    with ingot.no_grad():\n        w.t_()  #!\n    return x",
+     "requires grad", "outside"),
+    ("gradient of no leaf",
+     "w = ingot.ones(3, requires_grad=True)\ny = w * 2\ny.retain_grad()\ny.sum().backward()\ndef f(x):\n"
+     "    return x * y.grad  #!",
+     "no leaf", "argument"),
+    ("gradient of no leaf, set",
+     "w = ingot.ones(3, requires_grad=True)\ny = w * 2\ndef f(x):\n    y.grad = x  #!\n    return x",
+     "no leaf", "argument"),
+    ("retain_grad of a view",
+     "w = ingot.ones(3, requires_grad=True)\nv = (w * 2)[:2]\ndef f(x):\n    v[:1].retain_grad()\n    v.retain_grad()  #!\n"
+     "    return x * v.sum()",
+     "asks whether a view", "outside"),
+    ("state of a generator",
+     "g = ingot.Generator()\nstate = g.get_state()\nclass H: pass\ndef f(x):\n    return x, g.get_state() + 1  #!",
+     "state of a random generator", "outside"),
+    ("generator put back",
+     "g = ingot.Generator()\nstate = g.get_state()\ndef f(x):\n    g.set_state(state)  #!\n    return x",
+     "into a state", "seed"),
+    ("array written later",
+     "def f(x):\n    y = x * 2\n    a = y.numpy()\n    a[0] = 5.\n    return y",
+     "was written", "copy"),
+    ("hook at backward",
+     "log = []\nw = ingot.ones(3, requires_grad=True)\ndef f(x):\n    y = x * w\n"
+     "    y.register_hook(lambda g: log.append(1))\n    return y",
+     "hook that runs", "inside"),
+    ("leaf handed out",
+     "def f(x):\n    w = ingot.ones(3, requires_grad=True)\n    return w, w * x",
+     "requires grad, which it has made", "outside"),
+    ("host function and list",
+     "log = []\n@jit.host\ndef note(v):\n    log.append(1)\ndef f(x):\n    log.append(2)\n    note(x)  #!\n    return x",
+     "changes log, and so does a host function", "one of them"),
+    ("argument reached otherwise",
+     "held = [1]\nARGS = (held,)\ndef f(x, l):\n    l.append(2)\n    return x * len(held)",
+     "held, a container that is an argument", "one of the two"),
+    ("equal sizes of dynamic=",
+     "OPTIONS = dict(dynamic={'x': {0: 'n', 1: 'n'}})\nX = ingot.ones(2, 3)\ndef f(x): return x",
+     "sizes named n", "different names"),
+    ("class without calls",
+     "class f: pass",
+     "cannot be called", "trace its methods"),
+    ("module with slots",
+     "class N(nn.Module):\n    __slots__ = ('a',)\n    def forward(self, x): return x\nf = N()",
+     "cannot stay", "forward"),
+    ("attribute of an argument compared by value",
+     "class C:\n    def __init__(self): self.a = 1\n    def __eq__(self, o): return True\n"
+     "    def __hash__(self): return 1\nARGS = (C(),)\ndef f(x, c):\n    c.a = x\n    return x * 2",
+     "assigns to", "return the value"),
+    ("sparse gradient",
+     "e = nn.Embedding(4, 2, sparse=True)\ne(ingot.tensor([1])).sum().backward()\ndef f(x):\n"
+     "    return x * e.weight.grad.coalesce().values().sum()  #!",
+     "sparse gradient", "clear it"),
+    ("python's generator by a library",
+     "import random, statistics\nd = statistics.NormalDist(0, 1)\ndef f(x):\n    return x * d.samples(1)[0]",
+     "random numbers", "argument"),
+    ("condition changed",
+     "import os\ndef f(x):\n    a = os.environ.get('Q')\n    os.environ['Q'] = 'b'\n    return x",
+     r"changed os\.environ", "return the value"),
+    ("data over another",
+     "w = ingot.ones(3)\ndef f(x):\n    y = x * 2\n    w.data = y\n    return y, y[:2]",
+     r"sets \.data", "clone"),
+    ("value in backward",
+     "class F(ingot.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n"
+     "        return x * 2\n    @staticmethod\n    def backward(ctx, g):\n"
+     "        return g * 2 if ctx.saved_tensors[0].sum() > 0 else g\nw = ingot.ones(3, requires_grad=True)\ndef f(x):\n"
+     "    return F.apply(x * w)",
+     "going backward", "inside"),
+    ("host function changes an argument later",
+     "n = []\nARGS = ([1],)\n@jit.host\ndef h(v):\n    n.append(1)\n    if len(n) > 1: ARGS[0].append(1)\ndef f(x, l):\n"
+     "    h(x)\n    return x * len(l)",
+     "is an argument of the traced", "return what is new"),
+    ("data of a view beside its base",
+     "b = ingot.ones(4)\nv = b[:2]\ndef f(x):\n    y = b * 2\n    v.data = x[:2] * 1  #!\n    return y",
+     r"sets \.data of a tensor that is a view", "copy_"),
+    ("other memory",
+     "w = ingot.ones(3)\ndef f(x):\n    y = x * 2\n    y.set_(w)  #!\n    return y",
+     "set_ gives a tensor other memory", "new tensor"),
+    ("hook on a parameter",
+     "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    (x * w).sum().backward()\n"
+     "    w.register_post_accumulate_grad_hook(lambda p: None)\n    return x",
+     "registers a hook", "outside"),
+    ("tensor that was never used",
+     "w = ingot.ones(3, requires_grad=True)\ny = (w * 2)\ndef f(x):\n    (x * y).sum().backward()  #!\n    return x",
+     "never used", "same traced function"),
     ("a dimension of dynamic=", "OPTIONS = dict(dynamic={'x': {5: 'n'}})\ndef f(x): return x", "dimension 5 of x",
      "1 dimensions"),
 )]
@@ -97,11 +200,22 @@ FULLGRAPH = [Row(*row) for row in (
      "    with ingot.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): f(X)", "saved_tensors_hooks", "checkpoint"),
     ("replaced objects", "class C: pass\nh = C()\nh.value = C()\ndef f(x):\n    h.value = C()\n    return x * 2\ndef call(f):\n"
      "    for i in range(9): f(X)", r"puts a C that it has made into h\.value", "make it outside"),
+    ("host function that writes a tensor", "@jit.host\ndef h(v):\n    v.add_(1)\ndef f(x):\n    y = x * 2\n    h(y)\n"
+     "    return y\ndef call(f):\n    for i in range(3): f(X)", "host function h writes to a tensor", r"clone\(\)"),
     ("too many values", "def f(x):\n    return x * float(str(x.sum().item()))\ndef call(f):\n"
      "    for i in range(80): f(ingot.full((2,), 1. * i))", "recorded too often", "misses"),
     ("host function that writes", "log = []\n@jit.host\ndef note(v):\n    log.append(1)\ndef f(x):\n    note(x)\n"
      "    return x * len(log)\ndef call(f):\n    for i in range(9): f(X)", "host function note changes",
      "return what is needed"),
+)]
+
+LATER = [Row(*row) for row in (
+    ("cache filled", "import functools\n@functools.lru_cache(None)\ndef c(n): return n + 1\nn = [0]\ndef f(x):\n"
+     "    n[0] += 1\n    return x * c(n[0])", r"c\(\) was run to fill its cache", "later calls don't"),
+    ("order of a dictionary", "d = {'a': 1, 'b': 2}\ndef f(x):\n    d['a'] = d.pop('a')\n    return x * 2",
+     "order of d was changed", "later calls don't"),
+    ("container that was made", "class C: pass\nc = C()\nc.s = {1}\nn = [0]\ndef f(x):\n    n[0] += 1\n"
+     "    c.s = {n[0], 'a'}\n    return x * 2", r"puts a set that it has made into c\.s", "make it outside"),
 )]
 
 MISSES = [Row(*row) for row in (
@@ -219,6 +333,77 @@ def test_misses_name_the_line_the_thing_and_a_way_out(row, tmp_path):
     text = next((text for text in misses[1:] if re.search(row.thing, text)), misses[-1])
     check(text, row, file, line, space["f"])
     assert not re.search(r"\b(number|size) \d+\b", " ".join(misses))
+
+
+@pytest.mark.parametrize("row", LATER, ids=lambda row: row.name)
+def test_calls_whose_recording_is_thrown_away_are_counted_with_their_reason(row, tmp_path):
+    space, file, line = load(row, tmp_path)
+    traced = jit.trace(space["f"])
+    with warnings.catch_warnings(action="ignore"):
+        for _ in range(3):
+            traced(space["X"])
+    check(next(reason for reason in traced.stats()["eager"] if re.search(row.thing, reason)), row, file, line, space["f"])
+
+
+# Places of the tracer whose messages no row above provokes, and where they are shown.
+ELSEWHERE = {
+    "host/host_call.py _refuse": "a replay finds what a host step does, tests/jit/host/test_host_call.py",
+    "host/post_host_guards.py refused": "tests/jit/host/test_post_host_guards.py",
+    "host/post_host_guards.py check": "a host step that begins to draw, tests/jit/host/test_post_host_guards.py",
+    "host/post_host_guards.py _check_targets": "a host step that begins to write, tests/jit/host/test_post_host_guards.py",
+    "proxies/new_objects.py check_key": "tests/jit/proxies/test_new_objects.py",
+    "python_state/cached_functions.py check": "code in C that calls it, tests/jit/python_state/test_cached_functions.py",
+    "python_state/patched_builtins.py warn": "warnings.warn(3), which Python itself refuses where filters have texts",
+    "python_state/finalize.py check_modules": "tests/jit/python_state",
+    "python_state/finalize.py _check_conditions": "tests/jit/python_state",
+    "python_state/finalize.py _check_replaced": "tests/jit/side_effects/test_replaced_objects.py",
+    "python_state/finalize.py _check_guards": "another thread, tests/jit/test_races.py",
+    "recorder/data_swap.py data_set": "data of another kind, tests/jit/recorder/test_data_swap.py",
+    "recorder/finish.py _add_rewritten": "tests/jit/test_memory_and_gradients.py",
+    "recorder/gradient_log.py unpacked": "tests/jit/recorder/test_gradient_log.py",
+    "recorder/gradient_log.py note_leaf": "tests/jit/recorder/test_gradient_log.py",
+    "recorder/gradient_log.py retaining": "tests/jit/recorder/test_gradient_log.py",
+    "recorder/inputs.py overlap_error": "tests/jit/recorder/test_inputs.py",
+    "replay/segment_tree.py run": "an error of ingot's own",
+    "side_effects/effects.py targets": "tests/jit/side_effects/test_effects.py",
+    "side_effects/remade.py settle": "tests/jit/side_effects/test_replaced_objects.py",
+    "side_effects/writes.py add_variable": "frames of one code that share no cell",
+    "side_effects/writes.py repeated": "tests/jit/side_effects/test_writes.py",
+    "tracing/cache_miss.py should_run_eagerly": "needs a clock, tests/jit/errors/test_recompile_limit.py",
+    "tracing/cache_miss.py run_too_dear": "needs a clock, tests/jit/errors/test_recompile_limit.py",
+    "tracing/cache_miss.py record": "needs a clock, tests/jit/test_pitfalls.py",
+    "tracing/cache_miss.py _complain": "needs a clock, tests/jit/test_pitfalls.py",
+    "tracing/cache_miss.py _record": "needs several devices",
+    "tracing/compiler.py compile": "tests/jit/tracing/test_compiler.py",
+    "tracing/record_graph.py _finished": "of exports, tests/jit/exporting",
+    "tracing/recorded_call.py _check_usable": "several devices and threads, tests/jit/test_threads.py",
+    "tracing/recorded_call.py _set_compared_objects": "tests/jit/guards/test_known_objects.py",
+    "tracing/recorded_call.py _called": "tests/jit/proxies/test_lazy_scalars.py",
+    "tracing/uncompiled_calls.py add": "fullgraph=True, FULLGRAPH above",
+}
+
+
+def run_all(rows, tmp_path):
+    """Run the programs of rows as the tests above do, whatever comes of it."""
+    for row in rows:
+        space, _, _ = load(row, tmp_path)
+        with contextlib.suppress(ingot.IngotError), warnings.catch_warnings(action="ignore"):
+            traced = jit.trace(space["f"], **space.get("OPTIONS", {}))
+            for i in range(4 * ("call" not in space)):
+                for args in space.get("CALLS", [(space["X"], *space.get("ARGS", ()))]):
+                    traced(*args)
+                space.get("CHANGE", int)(i)
+            space.get("call", id)(traced)
+        ingot.set_grad_enabled(True)
+
+
+def test_each_message_of_the_tracer_has_a_row_or_is_shown_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with message_sites.visited() as visited:
+        run_all((*ERRORS, *FULLGRAPH, *LATER, *MISSES), tmp_path)
+    unseen = {site.name for site in message_sites.sites()
+              if not any((site.file, line) in visited for line in range(site.first, site.last + 1))}
+    assert unseen == ELSEWHERE.keys()
 
 
 def test_calls_in_another_trace_and_without_traces_are_counted_and_allowed():
