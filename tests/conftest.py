@@ -152,7 +152,7 @@ def recording_costs_nothing():
 
 @pytest.fixture
 def recordings_cost_time(monkeypatch):
-    monkeypatch.setattr(RecompileLimit, "clock", staticmethod(time.perf_counter))
+    monkeypatch.setattr(RecompileLimit, "clock", staticmethod(time.thread_time))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Limit what recording costs: a traced function that gains nothing from it runs about as fast as eager code.
 
-The rule, in measured seconds:
+The rule, in measured seconds of the calling thread:
 
 1. The first `FREE` calls record, compile and bind sizes as they need it. Some of them run eagerly to be **timed**, once calls
    replay or `IN_A_ROW` calls made investments.
@@ -32,6 +32,7 @@ IN_A_ROW, PATIENCE = 3, 16
 LONGEST_PAUSE = 2048    # calls
 LONGEST_REST = 1024     # calls
 SAMPLES, FEWEST = 3, 2  # timed eager calls of which the shortest counts, and how many of them are needed
+OUTLIER = 4             # times the usual seconds of a look that count at most
 SETTLED = 16            # replays after the last investment that are timed, if they pay; later ones are not
 FROM_NOW_ON = "from now on"      # what a reason says of a value that later calls take as an input
 _VALUE = re.compile(r"\b(is|was|gave|has) .*?(?=;| \(read| \(needed|$)|(?<![\w:.\[])-?\d[\w.+-]*")
@@ -72,7 +73,7 @@ class RecompileLimit:
     invested    seconds of all investments so far
     """
 
-    clock: Callable[[], float] = staticmethod(time.perf_counter)
+    clock: Callable[[], float] = staticmethod(time.thread_time)      # busy machines do not disturb it
     _typical: ClassVar[dict] = {}       # expected seconds of each kind of investment, over all functions
 
     def __init__(self, by_count: bool = False, first: int = 0):
@@ -81,15 +82,21 @@ class RecompileLimit:
         self._eager: deque = deque(maxlen=SAMPLES)
         self._worth = self._spent = 0.0         # after the free calls: if all had been eager, and as they were
         self._free = 0.0                # invested by the free calls
-        self._look = 0.0                # expected seconds of a call that looks
+        self._recent: deque = deque(maxlen=SAMPLES)     # seconds of calls that looked
         self._expected: dict = {}       # seconds by kind of investment
         self._looks = self._in_a_row = 0        # calls since the last investment, and the latest that all made one
         self._pause = self._pause_end = self._rest_end = 0
+        self._is_preparing = False
 
     @property
     def eager(self) -> float:
         """Seconds of an eager call, as far as they were measured."""
         return min(self._eager, default=0.0)
+
+    @property
+    def _look(self) -> float:
+        """Expected seconds of a call that looks for a recording: the median of some."""
+        return sorted(self._recent)[len(self._recent) // 2] if self._recent else 0.0
 
     @property
     def _is_free(self) -> bool:
@@ -102,23 +109,25 @@ class RecompileLimit:
     # Looks and rests.
 
     def rest(self, number: int) -> int:
-        """Return how many calls from this one on run without a look; 0 if this one looks."""
-        self._catch_up(number)
-        calls = 0 if self._ignores_costs else self._rest_from(number)
+        """Return how many calls from this one on run without a look, and let them rest; 0 if this one looks."""
+        calls = self.would_rest(number)
+        self._rest_end = max(self._rest_end, number + calls - 1)
         if calls and not self._is_free:
             self._worth += self.eager
             self._spent += self.eager
         return calls
 
-    def _rest_from(self, number: int) -> int:
+    def would_rest(self, number: int) -> int:
+        """Return how many calls `rest` would let run without a look."""
+        self._catch_up(number)
+        if self._ignores_costs:
+            return 0
         if number <= self._rest_end or self._times():
             return 1
         lack = self._spent + self._look - (1 + LOOK) * (self._worth + self.eager)
         if self._is_free or lack <= 0:
             return 0
-        calls = min(LONGEST_REST, int(lack / max(LOOK * self.eager, 1e-9)))
-        self._rest_end = number + calls
-        return 1 + calls
+        return 1 + min(LONGEST_REST, int(lack / max(LOOK * self.eager, 1e-9)))
 
     def _times(self) -> bool:
         """Return whether this call runs eagerly to be timed: a few calls, and all free ones of a function that may be quicker
@@ -156,11 +165,18 @@ class RecompileLimit:
         self._in_a_row = self._in_a_row + 1 if invested else 0
         self._looks += 1
         seconds = max(0.0, seconds - invested)
-        self._look = seconds if self._look == 0 else (self._look + seconds) / 2
+        self._recent.append(seconds)
+        if self._is_preparing:
+            self._is_preparing = False
+            self._recent.clear()
         if not self._is_free:
-            self._spent += seconds
+            self._spent += min(seconds, OUTLIER * self._look)       # there may have been a garbage collection
             self._worth += self.eager
             self.watched = self._looks < SETTLED or self._look > self.eager
+
+    def changes_looks(self):
+        """Note that the present look prepares later ones, which take other seconds."""
+        self._is_preparing = True
 
     # Investments.
 

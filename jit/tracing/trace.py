@@ -10,9 +10,9 @@ from ...ir import config
 from ...ir.lazy import lazy
 from ...passes.schedule import plan_steps
 from ...runtime.core.state import Defaults, tls
-from ...runtime.core.storage import user_level
+from ...runtime.core.storage import user_level, user_line
 from ...runtime.nn.base.module import Module
-from ..errors.errors import TraceError, TracerWarning
+from ..errors.errors import TraceError, TracerWarning, at
 from ..guards.arg_pytree import ContainerTable, flatten
 from ..guards.locations import read_locations
 from ..host.post_host_guards import HostChanged
@@ -42,7 +42,7 @@ class Traced:
 
     def __init__(self, fn, dynamic=None, fullgraph=False, run=None):
         if not callable(fn):
-            raise TraceError(f"trace takes a function, a module or a class, got {type(fn).__name__}")
+            raise TraceError(f"trace takes a function, a module or a class, got {type(fn).__name__}{at(user_line())}")
         if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
             raise TraceError(definition_of(fn).of(f"dynamic= takes None, True, False or a dictionary of dimensions, got "
                                                   f"{dynamic!r}"))
@@ -90,7 +90,9 @@ class Traced:
         if limit.watched:
             calls = limit.rest(self._stats["calls"] + 1)
             if calls:
-                self._quick, self._written = self._eager.rest(self.run, calls - 1) if calls > 1 else None, None
+                self._quick = self._watched(self._written)
+                if calls > 1:
+                    self._quick = self._eager.rest(self.run, calls - 1, self._quick)
                 return self._misses.rest(args, kwargs)
             start, invested = limit.clock(), limit.invested
             result = self._replay_or_record(m, settings.numerics, args, kwargs)
@@ -216,8 +218,7 @@ class Traced:
                 results, template, values = entry.tree.run(call.leaves, symbols, call)
                 if self._misses.limit.streak.unused:
                     self._misses.limit.replayed(template)
-                self._written = self._quick_call(call, entry, symbols)
-                self._quick = self._watched(self._written) if self._misses.limit.watched else self._written
+                self._enter_quick_call(self._quick_call(call, entry, symbols))
                 call.result = template.give(results, values, call.containers)
                 return True
             except Unseen as unseen:
@@ -234,6 +235,14 @@ class Traced:
                 return True
         call.missed(reason)
         return False
+
+    def _enter_quick_call(self, function):
+        """Let the next call try a quick call first."""
+        limit = self._misses.limit
+        if function is not self._written:
+            self._written = function
+            limit.changes_looks()
+        self._quick = self._watched(function) if limit.watched else function
 
     def _quick_call(self, call, entry, symbols):
         """Return the quick call for a call that was just replayed: written at its second time, and again where it missed."""
@@ -256,13 +265,13 @@ class Traced:
         """Return a quick call that times another one, until it is known to pay."""
         def watched(args):
             limit = self._misses.limit
-            if limit.rest(self._stats["calls"] + 1):
+            if limit.would_rest(self._stats["calls"] + 1):
                 return MISS
             start, invested = limit.clock(), limit.invested
             result = quick(args)
             if result is not MISS:
                 limit.looked(limit.clock() - start, invested)
-                if not limit.watched and self._quick is watched:
+                if not limit.watched:
                     self._quick = quick
             return result
 
@@ -338,6 +347,6 @@ def wrapped(func, make):
     if not isinstance(func, type):
         return make(func)
     if "__call__" not in dir(func):
-        raise TraceError(f"objects of the class {func.__qualname__} cannot be called; trace its methods")
+        raise TraceError(f"objects of the class {func.__qualname__} cannot be called; trace its methods{at(user_line())}")
     func.__call__ = make(func.__call__)
     return func

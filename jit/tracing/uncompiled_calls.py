@@ -42,9 +42,9 @@ class EagerCalls:
             place = definition_of(self._fn)
             raise TraceError(f"fullgraph=True, but {place.name} would run as it is: {reason}{way_out and '; ' + way_out}")
 
-    def rest(self, run, calls: int):
-        """Return a quick call that runs so many calls without a look for recordings, and misses then. They are counted at once;
-        those that are left when another rest begins or somebody asks are not."""
+    def rest(self, run, calls: int, then):
+        """Return a quick call that runs so many calls without a look for recordings, and is the quick call `then` afterwards.
+        They are counted at once; those that are left when another rest begins or somebody asks are not."""
         self.settle()
         left = self._left = repeat(None, calls)
         self.counts[RESTING] += calls
@@ -53,7 +53,7 @@ class EagerCalls:
             if not (OPEN_PROFILES or COUNTERS):
                 for _ in left:
                     return run(*args)
-            return MISS
+            return MISS if then is None else then(args)
 
         return rest
 
