@@ -25,7 +25,7 @@ def quick_check(guards):
     test = " and ".join(tests_of(guards, names)) or "True"
     source = f"def check():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
     exec(compile(source, "<guards>", "exec"), names)
-    return names["check"]
+    return names.pop("check")       # (its globals would hold it)
 
 
 def tests_of(guards, names: dict) -> list:

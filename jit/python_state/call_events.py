@@ -119,7 +119,7 @@ class TraceEvents:
                 local = self._local[frame](frame, event, arg)
                 if local is not None:
                     self._local[frame] = local
-            return step
+            return frame.f_trace        # (itself, which it would hold in a circle)
 
         return step
 

@@ -100,11 +100,13 @@ class Tracker:
         tls.m.dispatch_hook = tls.m.own_code = None
         restore_profiler(before)
         self.world.events.stop()
+        del self.world.events       # (a circle)
 
     def close(self):
         """Drop references that would raise reference counts, which `SoleReference` reads."""
         for part in (self.contents, self.known, self.hosts, self.writes, self.chains, self.reachable):
             part.close()
+        del self.reads.walker       # (a circle)
 
     # Events.
 

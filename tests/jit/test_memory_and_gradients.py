@@ -1,12 +1,14 @@
 """Tracing and memory, shapes, random numbers, gradients and threads: each program gives what eager gives, at every call."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import jit, nn
 from ingot.runtime.cpu.memory import alloc
 from side_by_side import plain, same, vec
 
@@ -445,3 +447,22 @@ def test_a_constant_written_before_it_is_read():
         return c * 2
 
     same(lambda: fn, lambda i: (vec(1.0, float(i)),))
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4])
+def test_what_a_trace_captures_dies_with_it(calls):
+    """A trace is in no circle: what only it refers to lives as long as the trace, and not until the garbage collector runs."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        net = nn.Linear(2, 2)
+        alive, traced = weakref.ref(net), jit.trace(lambda x, net=net: net(x))
+        del net
+        for _ in range(calls):
+            traced(ingot.ones(1, 2))
+        assert alive() is not None
+        del traced
+        assert alive() is None
+    finally:
+        if was_on:
+            gc.enable()
