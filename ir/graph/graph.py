@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, KeysView, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -219,6 +219,12 @@ class Graph:
         return self
 
 
+@cache
+def _promotes(op: Op) -> bool:
+    """Return whether an operator takes operands of one dtype."""
+    return any(trait.startswith("takes_") for trait in op.traits)
+
+
 class Builder:
     """The builder of one graph, node by node. `line` is the user's line that the next nodes carry."""
 
@@ -305,7 +311,7 @@ class Builder:
         x, y = values[0].aval, values[1].aval
         if len(values) == 2 and x.dtype is y.dtype and same_shape(x.shape, y.shape):        # the common case
             return operands
-        if len({v.dtype for v in values}) > 1 and any(t.startswith("takes_") for t in op.traits):
+        if len({v.dtype for v in values}) > 1 and _promotes(op):
             d = meeting_dtype(values)
             operands = [self.append(cast, (v,), {"dtype": d}) if type(v) is Value and v.dtype is not d else v for v in operands]
         if not all([same_shape(v.shape, values[0].shape) for v in values]):  # noqa: C419  (quicker than a generator)

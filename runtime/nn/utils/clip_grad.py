@@ -19,6 +19,7 @@ from ...core.tensor import Tensor, wrap
 from ...core.writes import is_plain, is_quiet
 from ...foreach import lists
 from ...foreach.lists import KINDS, sweep_each
+from ...memo.call_memo import past_tracker
 
 
 def _as_list(parameters, name) -> list:
@@ -66,16 +67,20 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return FUNCTIONS["tensor"](0.0)
     norm_type = float(norm_type)
+    total = past_tracker(tls.m, _total_norm, (tensors, norm_type), {})
+    if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
+        raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
+                            "error_if_nonfinite=False to clip all the same")
+    return total
+
+
+def _total_norm(tensors, norm_type):
     placements = {place_of(t._a) for t in tensors}
     if len(placements) > 1 and any(placement is not None and placement[0] == MESH for placement in placements):
         total = _sharded_norm(tensors, placements, norm_type)
         tensors = [total]
     listed = lists.norms(tensors, norm_type)
-    total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
-    if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
-        raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
-                            "error_if_nonfinite=False to clip all the same")
-    return total
+    return FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
 
 
 def _sharded_norm(tensors, placements, norm_type):
@@ -121,7 +126,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     for some in alike.values():
         sweep_each(_scaled, [((g,), ()) for g in some], [_like_gradient(scale, some[0])._a], "clip_grad_norm_")
     if not scale.ndim:
-        lists.scale(others, scale, "clip_grad_norm_")
+        past_tracker(tls.m, lists.scale, (others, scale, "clip_grad_norm_"), {})
     for g in others if scale.ndim else ():
         g.mul_(_like_gradient(scale, g))
 
