@@ -34,11 +34,14 @@ def _mark(x, spec, frame):
 def _poly_of(x):
     if type(x) is SymInt:
         return x.poly
-    if type(x) is int or type(x) is bool:
-        return poly.constant(int(x))
-    if isinstance(x, np.integer):
-        return poly.constant(int(x))
-    return None
+    return poly.constant(int(x)) if type(x) is int or type(x) is bool else None
+
+
+def _by_kind(plain, x, y, flipped=False):
+    """Return an operation with a number of another class, whose operators know the kind of the result: numpy's, an enum's."""
+    if _answers_itself(y) or not issubclass(type(y), (int, np.number)):       # a lazy scalar only says that it is one
+        return NotImplemented
+    return plain(y, pinned(x)) if flipped else plain(pinned(x), y)
 
 
 def _arithmetic(name, compute, flipped=False):
@@ -50,7 +53,7 @@ def _arithmetic(name, compute, flipped=False):
             return _real(plain, self, other, flipped)
         p = _poly_of(other)
         if p is None:
-            return NotImplemented
+            return _by_kind(plain, self, other, flipped)
         key = (name, flipped, self.poly, p)
         results = self.scope._results
         found = results.get(key)
@@ -84,7 +87,7 @@ def _compared(test):
             return _compare_real(test, self, other)
         p = _poly_of(other)
         if p is None:
-            return NotImplemented
+            return _by_kind(getattr(operator, test), self, other)
         scope, mine = self.scope, self.poly
         if test == "lt":
             return not scope.decide(">=", poly.minus(mine, p))
