@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 from ...runtime.core.tensor import Tensor
 from .stack import CONSTANTS, is_lookup, variables_of
-from .user_code import dict_of, is_user_code
+from .user_code import dict_of, has_library_methods, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
@@ -296,7 +296,7 @@ def follow(root, steps):
                          MISSING if is_computed(value, key) else getattr(value, key))
             elif kind == LENGTH:
                 value = MISSING if type(value) is not list else len(value) if key == LENGTH else bool(value)
-            elif is_user_function(getattr(type(value), "__getitem__", None)):
+            elif computes_items(type(value)):
                 value = MISSING
             elif type(value).__getitem__ is dict.__getitem__:
                 value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
@@ -343,12 +343,18 @@ def _is_getter(value) -> bool:
     return is_user_function(getattr(type(value), "__get__", None))
 
 
+def computes_items(kind) -> bool:
+    """Return whether Python code gives the items of objects of a class: the user's, or that of `UserDict`, `ChainMap` and the
+    like, whose attributes are compared."""
+    found = getattr(kind, "__getitem__", None)
+    return type(found) is types.FunctionType and (is_user_function(found) or has_library_methods(kind))
+
+
 def computed_at(root, steps) -> int | None:
     """Return the number of the first step of a chain that runs user code, or None."""
     value = root
     for n, (kind, key) in enumerate(steps):
-        if is_computed(value, key) if kind == "attr" else (
-                kind == "item" and is_user_function(getattr(type(value), "__getitem__", None))):
+        if is_computed(value, key) if kind == "attr" else kind == "item" and computes_items(type(value)):
             return n
         value = follow(value, steps[n:n + 1])
     return None

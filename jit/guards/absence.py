@@ -6,7 +6,7 @@ fail when such a name appears. `Guard` (guards.py) compares the attributes that 
 
 from .guards import Condition
 
-_IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
+IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
 
 
 class AbsentNames(Condition):
@@ -17,7 +17,7 @@ class AbsentNames(Condition):
         self.names: frozenset = frozenset()
         self.spaces: list | None = None
         if isinstance(owner, type):
-            self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & _IMMUTABLE]
+            self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & IMMUTABLE]
 
     @property
     def identity(self) -> tuple:
@@ -48,7 +48,7 @@ class AttributeNames(Condition):
 
     def _now(self) -> list:
         kind = self.owner if isinstance(self.owner, type) else type(self.owner)
-        classes = [c for c in kind.__mro__ if not c.__flags__ & _IMMUTABLE] if self.with_classes else []
+        classes = [c for c in kind.__mro__ if not c.__flags__ & IMMUTABLE] if self.with_classes else []
         spaces = [getattr(self.owner, "__dict__", {}), *[vars(c) for c in classes]]
         return [tuple(space) for space in spaces]
 

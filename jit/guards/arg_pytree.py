@@ -5,6 +5,7 @@ mark (composite ones as the function that makes them). Everything else counts by
 """
 
 from collections import Counter, OrderedDict, defaultdict, deque
+from copy import copy
 from dataclasses import is_dataclass
 from functools import cached_property
 from types import MemberDescriptorType
@@ -19,7 +20,7 @@ from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
 from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
-from ..proxies.new_objects import NewObjects, set_attributes
+from ..proxies.new_objects import BUFFERS, NewObjects, set_attributes
 from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
 from .exact_values import ByContent, ByIdentity, exact
 
@@ -30,7 +31,7 @@ DERIVED = "derived"     # a list, dict, deque or tuple of a user class
 SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
 SAME = "same"                       # a set or array of the same structure, by its number among these
-_COPIED = (set, np.ndarray)
+_COPIED = (set, np.ndarray, *BUFFERS)
 
 
 _STANDARD = frozenset((list, dict, deque, tuple, OrderedDict, defaultdict, Counter, State))
@@ -184,7 +185,9 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         own = made.attributes(x) if known is None else None
         if known is not None or own is not None:
             return known or take.once(x, own)
-    if met is not None and (kind is set or (kind is np.ndarray and not x.dtype.hasobject)):
+    if kind in _COPIED and made is not None and made.is_from_outside(x):
+        return ByIdentity(x)
+    if met is not None and (kind is set or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)):
         if id(x) in met.numbers:
             return (SAME, met.numbers[id(x)])
         met.numbers[id(x)] = len(met.wholes)
@@ -274,6 +277,8 @@ def _as_a_whole(x):
     kind = type(x)
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x.copy(), (x.shape, x.dtype.str, x.tobytes()))
+    if kind in BUFFERS:
+        return ByContent(copy(x), (kind, getattr(x, "typecode", ""), bytes(x)))
     content = exact(x)
     if kind is set:
         return ByContent(x.copy(), content)
@@ -290,7 +295,7 @@ class _Built(list):
         self.wholes: list = []
 
     def copied(self, x):
-        self.wholes.append(x.copy())
+        self.wholes.append(copy(x))
         return self.wholes[-1]
 
 

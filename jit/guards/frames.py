@@ -47,7 +47,10 @@ def function_of(frame):
     if slot is None:
         return None
     address = _slots(frame)[slot] & _POINTER
-    found = ctypes.cast(address, ctypes.py_object).value if address else None
+    try:
+        found = ctypes.cast(address, ctypes.py_object).value if address else None
+    except ctypes.ArgumentError as error:       # no stack is left
+        raise RecursionError("maximum recursion depth exceeded") from error
     return found if isinstance(found, types.FunctionType) and found.__code__ is frame.f_code else None
 
 

@@ -42,6 +42,7 @@ class KnownObjects:
         self.received: set = set()         # those of them that the first frame of user code received
         self.parts = ArgumentParts()    # containers and dataclasses of which the arguments consist
         self.outside: dict = {}         # reached objects from before the call: (object, its name, names of its attributes)
+        self.visited: dict = {}         # by id: all values from before the call to which code leads, and classes of objects
         self.modules: dict = {}         # modules that ran or were read
         self.tensors: dict = {}         # tensors from before the call, reached on other ways than as arguments
         self.compares = False           # whether code may ask which of two tensors is the other
@@ -88,4 +89,4 @@ class KnownObjects:
 
     def close(self):
         """Drop references that would raise reference counts, which `SoleReference` reads."""
-        self.containers, self._alive, self.objects = [], [], {}
+        self.containers, self._alive, self.objects, self.visited = [], [], {}, {}

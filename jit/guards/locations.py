@@ -282,7 +282,8 @@ def load(owner, key, kind):
     if kind == "item":
         if type(owner) in DICTS:
             return owner.get(key, MISSING)
-        return owner[key] if isinstance(owner, (list, deque, tuple)) and key < len(owner) else MISSING
+        is_there = isinstance(owner, (list, deque, tuple)) and -len(owner) <= key < len(owner)
+        return owner[key] if is_there else MISSING
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
     if kind == WHOLE:

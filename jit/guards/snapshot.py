@@ -1,5 +1,6 @@
 """Snapshots of Python values: content to compare later values with."""
 
+import builtins
 import os
 import types
 from collections import defaultdict, deque
@@ -19,6 +20,7 @@ _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((*DICTS, type(os.environ)))
 _ANOTHER = object()
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+BUILTINS = vars(builtins)       # compared by identity: a recording patches functions there
 PLAIN_CONTAINERS = frozenset((tuple, set, *RESTORED))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
@@ -184,7 +186,7 @@ def same_items(a, b) -> bool:
 
 def is_changeable(value) -> bool:
     """Return whether a value is compared by its content."""
-    return type(value) in CONTAINERS or type(value) is np.ndarray or is_own_container(value)
+    return (type(value) in CONTAINERS and value is not BUILTINS) or type(value) is np.ndarray or is_own_container(value)
 
 
 def is_own_container(value) -> bool:
@@ -210,6 +212,8 @@ def snapshot(value, inputs=None):
     expected = None if inputs is None else inputs.same_as(value)
     if expected is not None:
         return expected
+    if value is BUILTINS:
+        return value
     if type(value) in CONTAINERS or is_own_container(value) or (isinstance(value, tuple) and not is_plain(value)):
         return Snapshot(value, inputs)
     return ArraySnapshot(value) if type(value) is np.ndarray else value

@@ -139,11 +139,13 @@ class LazyScalar(NumberProxy):
     @property
     def is_open(self) -> bool:
         """Return whether the value was not forced, so that the graph can go on computing with it."""
-        return not self.is_forced and tls.m.recorder is self.recorder
+        recorder: Any = tls.m.recorder
+        return not self.is_forced and recorder is self.recorder and recorder.reads.defers
 
     def force(self):
         """Return the value. The path that is being recorded holds for it alone from now on."""
-        if not self.is_forced and self.recorder.reads.defers:
+        reads = getattr(self.recorder, "reads", None)        # None once it was recorded: a cache has kept it
+        if not self.is_forced and reads is not None and reads.defers:
             self.is_forced = True
             self.recorder.cut(self.tensor, "item", self.hint, self.line if self.kind is int else None)
         return self.hint

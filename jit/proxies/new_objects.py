@@ -6,6 +6,7 @@ into their attributes and slots. Other own objects, such as generators and funct
 (`UnrepeatableError`). All others are the same objects at each call.
 """
 
+import array
 import functools
 import gc
 import types
@@ -16,11 +17,12 @@ from ...ir.dtype import DType
 from ...ir.symbols.symbolic import is_python_class, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.user_code import has_library_methods
+from ..bytecode.user_code import has_library_methods, is_user_defined
 from ..errors.errors import UnrepeatableError
 from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
 
+BUFFERS = (bytearray, array.array)       # results and writes hold copies of them
 _MOST = 10_000      # values that are searched in one object; one that holds more counts as new
 _OF_IDENTITY = (None, object.__hash__)      # hash functions of classes whose objects are more than their values
 _SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), type(...), str, bytes, bool, int, float, complex)
@@ -28,18 +30,18 @@ _SIMPLE = frozenset((str, bytes, bool, int, float, complex, type(None)))
 
 
 class NewObjects:
-    """Decision which objects in the results are the function's own; `known` are the objects that the run has met. With
-    `is_strict`, an object that was not met, and may be new, counts as one that cannot be made again."""
+    """Decision which objects in the results are the function's own; `known` are the objects that the run has met. An object
+    that was not met, and may be new, counts as one that cannot be made again."""
 
-    def __init__(self, recorder, known=None, is_strict=False):
-        self._recorder, self._known, self._is_strict = recorder, known, is_strict
+    def __init__(self, recorder, known=None):
+        self._recorder, self._known = recorder, known
         self._own = () if known is None else known.own
         self._captured = {id(s.what) for s in recorder.inputs.sources}      # tensors that are the same at each call
 
     def attributes(self, x) -> dict | None:
         """Return the attributes of an object that the run has made, None for others; raise if it cannot be made again."""
         is_new = self.is_new(x)
-        if not is_new and not (self._is_strict and self._may_be_new(x)):
+        if not (is_new or self._may_be_new(x)):
             return None
         if not (is_new and is_plain_object(x)):
             raise UnrepeatableError(f"a {type(x).__name__} that it has made",
@@ -52,15 +54,22 @@ class NewObjects:
             return False
         kind = type(x)
         return (id(x) in self._own or hasattr(kind, "__next__") or has_library_methods(kind)
-                or self._leads_to_new(x))
+                or self._leads_to_new(x)
+                or (is_plain_object(x) and (is_user_defined(kind) or kind is types.SimpleNamespace)))
 
     def _may_be_new(self, x) -> bool:
         kind = type(x)
-        if isinstance(x, (*_SINGLE, Tensor, set, frozenset, Enum, DType)) or self._existed(x):
+        if isinstance(x, type):
+            return "<locals>" in x.__qualname__ and is_user_defined(x) and not self._existed(x)
+        if isinstance(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)) or self._existed(x):
             return False
         if kind is types.FunctionType:
-            return "<locals>" in x.__qualname__
+            return is_user_defined(x) or "<locals>" in x.__code__.co_qualname
         return kind.__hash__ in _OF_IDENTITY
+
+    def is_from_outside(self, x) -> bool:
+        """Return whether a set, array or buffer is one that the function reaches, other than as an argument."""
+        return self._known is not None and id(x) in self._known.objects and id(x) not in self._known.received
 
     def check_key(self, key):
         """Raise if the run has made a key of a dictionary: each call would find the one that was recorded."""
@@ -69,7 +78,7 @@ class NewObjects:
                                     "use numbers or strings as keys")
 
     def _existed(self, x) -> bool:
-        return self._known is not None and self._known.was_met(x)
+        return self._known is not None and (id(x) in self._known.visited or self._known.was_met(x))
 
     def _leads_to_new(self, x) -> bool:
         stack, seen = [x], set()

@@ -103,7 +103,11 @@ class DynamicAttributes:
     def answer_of_modules(self, cls, names):
         """Guard what code queries of modules and finds in a user class."""
         own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_user_defined(c)])
-        self._reads.add_attributes(cls.__qualname__, cls, [name for name in names & own if known_in_class(cls, name)])
+        for name in names & own:
+            if known_in_class(cls, name):
+                self._reads.add_attributes(cls.__qualname__, cls, (name,))
+            else:
+                self._reads.add_object_of_class(cls, name)
 
     def add_new(self):
         """Add the attributes that objects from outside got while the function ran, as writes."""

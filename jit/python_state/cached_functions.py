@@ -200,6 +200,10 @@ class FunctionCaches:
         """Return whether a condition is on the results of a cached function, to which this call has added some."""
         return condition.identity[0] == "cache" and self._reached[condition.identity[1]].missed()
 
+    def are_filled(self) -> bool:
+        """Return whether this call has filled a cache."""
+        return any(known.missed() for known in self._reached.values())
+
     def check(self):
         """Raise if this call filled a cache: later calls find a result there, and read nothing of its sources. Raise, too, if
         not all results that it got were guarded."""

@@ -73,7 +73,7 @@ from .patched_builtins import (
 )
 from .reachable import Reachable
 from .read_log import decimal_condition
-from .stdlib_state import RANDOM, ContextVariables
+from .stdlib_state import RANDOM, ContextVariables, is_seed
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
@@ -128,6 +128,9 @@ class CallPolicy:
         elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.own and is_user_defined(
                 type(frame.f_locals["instance"])):
             self._status.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
+            self._chains.attributes.writes.fix_numbers()
+            recorder: Any = tls.m.recorder
+            recorder.reads.defers = False       # nobody replays this recording
         elif code is _FORWARD:
             self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
         elif code is IS_ENABLED and works_for_user(frame):
@@ -146,7 +149,7 @@ class CallPolicy:
             self.starts_thread(frame)
         elif frame.f_globals is PRINTING and works_for_user(frame):
             reads.add_condition(_reading_condition("numpy.get_printoptions", np.get_printoptions, (), {}))
-        elif frame.f_globals is RANDOM and code.co_argcount and works_for_user(frame):
+        elif frame.f_globals is RANDOM and code.co_argcount and works_for_user(frame) and not is_seed(frame):
             self._chains.generators.called(code, frame.f_locals[code.co_varnames[0]])
 
     def check(self):
@@ -217,6 +220,8 @@ class CallPolicy:
             self._reads.add_inherited(call.frame.f_code.co_names, *args)
         elif kind is not types.BuiltinFunctionType:
             return
+        elif function in (isinstance, issubclass) and len(args) == 2:
+            self._asks_for_class(function, *args)
         elif function is builtins.__import__:
             self._chains.imports(args[0], call.frame.f_globals.get("__package__"))
         elif function in (dir, vars):
@@ -225,6 +230,17 @@ class CallPolicy:
             self._attribute(setattr, *args[:2])
         elif function is hasattr or (function is getattr and len(args) > 1):
             self._attribute(getattr, *args[:2])
+
+    def _asks_for_class(self, function, x, classes):
+        """Guard the answer of an abstract class or protocol of the standard library, which looks at the attributes of others
+        and at what was registered. An object that the call has made answers by its class."""
+        if function is isinstance and not self._known.existed(x):
+            function, x = issubclass, type(x)
+        for cls in classes if isinstance(classes, tuple) else getattr(classes, "__args__", (classes,)):
+            if isinstance(cls, type) and type(cls) is not type and not is_user_module(type(cls).__module__):
+                text = f"{function.__name__}() of a {getattr(x, '__qualname__', type(x).__qualname__)} and {cls.__qualname__}"
+                self._reads.add_condition(ReadCondition.of((function.__name__, id(x), id(cls)), functools.partial(
+                    _answer, function, x, cls), text))
 
     def _attribute(self, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
@@ -426,14 +442,17 @@ def _may_repeat(args, kwargs) -> bool:
                                     for x in (*args, *kwargs.values()))
 
 
+def _answer(function, *args, **kwargs):
+    """Return what a function gives, or the class of the error that it raises."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        return type(error)
+
+
 def _reading_condition(text, function, args, kwargs) -> ReadCondition:
     """Return the condition that a call gives an equal result, or raises an error of the same type."""
-    def read():
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            return type(error)
-
+    read = functools.partial(_answer, function, *args, **kwargs)
     shown = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
     return ReadCondition(("call", text, shown), read, snapshot(read()), f"{text}({shown})")
 

@@ -1,10 +1,8 @@
 """Chains of names in user code, such as `self.layers[0].scale`, turned into guards when the code starts."""
 
 import builtins
-import io
 import sys
 import types
-import weakref
 from collections import deque
 from dataclasses import replace
 
@@ -33,12 +31,13 @@ from ..bytecode.user_code import is_instance
 from ..bytecode.uses import CONTAINED, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import RESTORED, StateInputs, read, root_value
+from ..guards.locations import RESTORED, Location, StateInputs, read, root_value
 from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like
 from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
 from ..side_effects.writes import WriteLog
 from .attributes import TensorAttributes
+from .iterators import is_library_iterator
 from .patched_builtins import real
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class
@@ -155,7 +154,8 @@ class ChainReads:
                 self._tensors.add_read(value, chain.steps[0][1])
         elif id(value) not in self._known.own:
             chain, value = self._past_containers(chain, value)
-            if id(value) not in self._known.own and (chain.steps or not is_container(value)):
+            is_made = not chain.steps and (is_container(value) or is_library_iterator(value))
+            if id(value) not in self._known.own and not is_made:
                 self.add(chain, value, value)
 
     def _past_containers(self, chain, value):
@@ -214,12 +214,18 @@ class ChainReads:
         self._known.keep(root)
         if value is MISSING or is_plain(value) or looks_like(read(base, chain.steps), value):
             self._guard(chain, root, base, real_table(real(value)), only_queries)
+        elif chain.steps[-1][0] == "attr":      # each lookup makes another object
+            owner = follow(base, chain.steps[:-1])
+            for cls in (owner, type(owner)) if isinstance(owner, type) else (type(owner),):
+                self.reads.add_object_of_class(cls, chain.steps[-1][1])
 
     def _guard(self, chain, root, base, value, only_queries):
         if chain.root != ARGUMENT or id(base) in self._known.outside:
             self._tensors.add(value)
             self.reads.add_library(str(chain), value)
         self.reads.add(chain, root, value)
+        if self._writes.has_left(Location(chain, root).locations_on_path()[-1]):
+            self.reads.late.add((id(root), chain))
         self.reads.add_hidden(value)
         self.generators.add(value)
         self._follow(chain, value, only_queries)
@@ -230,7 +236,7 @@ class ChainReads:
         owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self._known.containers.append(owner)
-        if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
+        if is_library_iterator(value):
             self._writes.status.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
                                         "pass the value as an argument")
         if only_queries and type(value) in CONTAINERS:

@@ -35,10 +35,10 @@ class Finaliser:
     def guard_unchanged(self):
         """Guard assigned locations that hold what they held: calls that find another value there may have to write."""
         targets, guards = self._writes.targets, self._reads.guards
-        for at, g in guards.items():            # read for the first time after it was assigned to, and put back since
-            t = targets.get(g.locations_on_path()[-1])
-            if (t is not None and t.place not in self._written and not t.is_changed
-                    and not self._contents.was(g.value(), g.expected)):
+        for at in self._reads.late & guards.keys():     # put back since
+            g = guards[at]
+            t = targets[g.locations_on_path()[-1]]
+            if t.place not in self._written and not t.is_changed:
                 guards[at] = replace(g, expected=t.before)
         known = {place for g in guards.values() for place in g.locations_on_path()}
         for t in targets.values():

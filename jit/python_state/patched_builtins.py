@@ -397,7 +397,7 @@ class PatchedBuiltins:
     """Context in which the functions are patched; with a tracker also those that report to it."""
 
     def __init__(self, tracker=None):
-        self._patches: list = [(builtins, "print", _patched_print)]
+        self._patches: list = [(builtins, "print", functools.partial(_patched_print, tracker))]
         if tracker is not None:
             self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
             self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
@@ -421,7 +421,7 @@ class PatchedBuiltins:
             del _REAL[id(other)]
 
 
-def _patched_print(really):
+def _patched_print(tracker, really):
     stdout = sys.stdout
 
     def emit(*args, **kwargs):
@@ -433,7 +433,9 @@ def _patched_print(really):
             return really(*args, **kwargs)
         if sys.stdout is not stdout:        # redirected by user code
             kwargs.setdefault("file", sys.stdout)
-        opened = recorder.reads.printed.opened
+        opened, file = recorder.reads.printed.opened, kwargs.get("file")
+        if tracker is not None and file is not None and tracker.reachable.is_made(file):
+            return really(*[str(opened(x)) for x in args], **kwargs)
         return record(recorder, emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
                       is_quiet=all(isinstance(x, _PLAIN) for x in args))
 

@@ -5,6 +5,8 @@ guarded for all attribute queries so far, and again for each new query.
 """
 
 import functools
+import io
+import sys
 import types
 import weakref
 from typing import Any
@@ -25,11 +27,13 @@ from ..guards.arg_pytree import fields_of, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
-from ..guards.snapshot import CONTAINERS, Snapshot, is_changeable, is_plain, snapshot
+from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, is_changeable, is_plain, snapshot
+from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
+from .iterators import OutsideIterators
 from .read_log import ReadLog
 
 _BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
@@ -40,19 +44,23 @@ class Reachable:
     """Walk over the objects that user code reaches."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
-                 uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes):
+                 uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes,
+                 iterators: OutsideIterators):
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self.attributes, self._tensors = uses, attributes, tensors
-        self._met: dict = {}            # by id: all values that were visited
-        self.caches = FunctionCaches(reads, tensors)
+        self.caches, self.iterators = FunctionCaches(reads, tensors), iterators
         reads.walker = self
 
     def has_met(self, value) -> bool:
         """Return whether a value was reached from outside of the call."""
-        return id(value) in self._met
+        return id(value) in self._known.visited
+
+    def is_made(self, stream) -> bool:
+        """Return whether the call has made a stream of text, and may read what it prints there."""
+        return isinstance(stream, io.StringIO) and not self.has_met(stream) and stream is not sys.__stdout__
 
     def close(self):
-        self._met.clear()
+        self.iterators.close()
 
     # Code that starts.
 
@@ -118,9 +126,11 @@ class Reachable:
         stack, seen = [(text, value)], {}
         while stack:
             text, value = stack.pop()
-            if id(value) in seen or id(value) in self._known.own:
+            if id(value) in seen or id(value) in self._known.own or value is BUILTINS:
                 continue
-            seen[id(value)] = self._met[id(value)] = value
+            seen[id(value)] = self._known.visited[id(value)] = value
+            self._known.visited[id(type(value))] = type(value)
+            self.iterators.see(text, value)
             if is_library_data(value):
                 self._reads.add_data(text, value)
                 continue
@@ -134,7 +144,7 @@ class Reachable:
                 continue
             if not is_argument:
                 self._see_contents(text, value)
-                if is_changeable(value):
+                if is_changeable(value) or type(value) in BUFFERS:
                     self._known.objects[id(value)] = value
             stack += self._items_of(text, value, is_argument)
             if isinstance(value, Tensor):
@@ -212,7 +222,7 @@ class Reachable:
                     self._tensors.add(v)
                     self._reads.add_library(name, v)
             return found
-        if type(value) is functools.partial:
+        if isinstance(value, functools.partial | functools.partialmethod):
             name = f"the arguments of {text}"
             self._use_all((value.args, value.keywords))
             self._see_contents(name, value.keywords)

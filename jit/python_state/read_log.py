@@ -9,26 +9,36 @@ from typing import Any, Protocol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, static_attribute
-from ..bytecode.user_code import is_instance, is_user_defined
-from ..guards.absence import AbsentNames
+from ..bytecode.user_code import is_user_defined
+from ..guards.absence import IMMUTABLE, AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import StateInputs, read
+from ..guards.locations import StateInputs, load, read
 from ..guards.snapshot import is_container, is_plain, snapshot
 from ..host.ordering import ReadOrder
 from ..side_effects.contents import UntrackedUses
 
 HELD = "held"       # kind of the conditions on objects that classes hold
 DATA = "data"       # kind of the conditions on objects of libraries that hold data
-_IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
+_METHODS = (types.FunctionType, staticmethod, classmethod, property)
+_IN_CLASSES = (*_METHODS, Tensor)
 
 
-def owners_above(names, cls, first) -> list:
-    """Return (class, name) of the methods and values of base classes that code with some names reaches by
-    `super(cls, first)`."""
+def classes_above(cls, first) -> list:
+    """Return the user classes in which `super(cls, first)` looks for attributes, in their order."""
     order = (first if isinstance(first, type) else type(first)).__mro__
-    above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_user_defined(c)]
-    return [(next(c for c in above if name in vars(c)), name) for name in names if any(name in vars(c) for c in above)]
+    return [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_user_defined(c)]
+
+
+def owner_among(classes, name):
+    """Return the first of some classes that has an attribute, or None."""
+    return next((c for c in classes if load(c, name, "attr") is not MISSING), None)
+
+
+def held_in(cls, name):
+    """Return what a class or one of its bases holds under a name, past all descriptors, or MISSING."""
+    owner = owner_among(cls.__mro__, name)
+    return MISSING if owner is None else load(owner, name, "attr")
 
 
 def known_in_class(cls, name) -> bool:
@@ -133,6 +143,7 @@ class ReadLog:
         self.order = order              # when the guarded locations may be read, between host calls
         self.guards: dict = {}          # {(id of the root, chain): `Guard`}
         self.conditions: dict = {}      # {identity: condition}
+        self.late: set = set()          # guards (by their keys) whose location the run had written when it first read it
         self.module_reads: set = set()  # {(id of a module, attribute)}
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
@@ -158,9 +169,18 @@ class ReadLog:
 
     def add_inherited(self, names, cls, first):
         """Guard what code with some names reads by `super(cls, first)`."""
-        for owner, name in owners_above(names, cls, first):
+        classes = classes_above(cls, first)
+        for name in names:
+            owner = owner_among(classes, name)
+            if owner is None:
+                continue
+            if owner is not classes[0]:         # one before it may get the name
+                self.add_condition(ReadCondition.of(("super", id(classes[0]), id(owner), name),
+                                                    partial(owner_among, classes, name), f"the class of super().{name}"))
             if known_in_class(owner, name):
                 self.add_attributes(owner.__name__, owner, (name,))
+            else:
+                self.add_object_of_class(owner, name)
 
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""
@@ -168,13 +188,20 @@ class ReadLog:
         if name not in module_state(m) and known_in_class(kind, name):
             self.add_attributes(kind.__qualname__, kind, (name,))
 
+    def add_method(self, cls, name, functions):
+        """Guard that a class has one of some functions under a name, if it does."""
+        value = held_in(cls, name) if is_user_defined(cls) else MISSING
+        if isinstance(value, _METHODS) and any(f in functions for f in (
+                value, getattr(value, "__func__", None), getattr(value, "fget", None))):
+            self.add_attributes(cls.__qualname__, cls, (name,))
+
     def add_object_of_class(self, cls, name):
-        """Guard an object of a user class that a class holds, a descriptor perhaps, and follow it. No code of it runs."""
-        value = static_attribute(cls, name)
-        if is_instance(value):
-            text = f"{cls.__qualname__}.{name}"
-            self.add_condition(ReadCondition.of(
-                (HELD, id(cls), name), lambda: static_attribute(cls, name), text))
+        """Guard an object that a class holds and that is no plain value, a descriptor perhaps, and follow it. No code of it
+        runs. A slot is guarded by what it holds."""
+        value = held_in(cls, name)
+        if value is not MISSING and type(value) is not types.MemberDescriptorType and not cls.__flags__ & IMMUTABLE:
+            self.add_condition(ReadCondition((HELD, id(cls), name), partial(held_in, cls, name), snapshot(value, self._inputs),
+                                             f"{cls.__qualname__}.{name}"))
 
     def add_absent(self, text, owner, names):
         """Guard that an object, or a class with its bases, has no attributes of some names."""
@@ -189,6 +216,7 @@ class ReadLog:
         if reading is not None:
             self.conditions.setdefault(reading.identity, reading)
             self.walker.walk(reading.text, reading.read())
+            self.add_library(reading.text, reading.read())
 
     def add_hidden(self, value):
         """Guard the state of a module or function itself, to which a chain leads."""

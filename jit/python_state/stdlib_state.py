@@ -10,6 +10,7 @@ import numpy as np
 
 from ..bytecode.reads import MISSING
 from ..errors.errors import RecordingStatus, TraceError
+from ..guards.frames import is_user
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, StateInputs
@@ -56,6 +57,14 @@ class ContextVariables:
 
 RANDOM = vars(random)
 FROM_SYSTEM = "it draws random numbers from the operating system; use ingot's random functions"
+
+
+def is_seed(frame) -> bool:
+    """Return whether code in C draws a seed by the module `secrets`, as numpy's generators do: `call_rules.py` decides about
+    the call of user code that runs it."""
+    secrets = sys.modules.get("secrets")
+    is_theirs = secrets is not None and frame.f_locals.get("self") is vars(secrets)["_sysrand"]
+    return is_theirs and is_user(frame.f_back)
 
 
 class RandomGenerators:

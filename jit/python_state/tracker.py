@@ -37,10 +37,11 @@ from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import LOADS
+from .iterators import OutsideIterators
 from .patched_builtins import PatchedCasts, casts_of, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog
-from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators
+from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
@@ -68,7 +69,8 @@ class Tracker:
         self.writes = writes = WriteLog(status, known, inputs, contents, self._functions)
         self.attributes = DynamicAttributes(queries, known, inputs, reads, writes, self.casts)
         self.tensors = TensorAttributes(status, known, inputs, reads, writes, self.attributes)
-        self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors)
+        self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors,
+                                   OutsideIterators(status))
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
@@ -134,6 +136,7 @@ class Tracker:
                 return
             if is_user(frame):
                 self.chains.caches.starts(frame.f_code)
+                self.reachable.iterators.runs(frame)
                 casts = self.casts.remove()
                 self._user_frame(frame)
                 self.casts.restore(casts)
@@ -142,6 +145,9 @@ class Tracker:
                 if self.chains.caches.is_reached:       # keys and results are there for other calls
                     self.writes.fix_numbers()
                     make_plain(frame)
+                    if self.chains.caches.are_filled():     # nobody replays this recording
+                        recorder: Any = tls.m.recorder
+                        recorder.reads.defers = False
             else:
                 self._library_frame(frame)
             settle(frame, self.inputs.is_symbolic)        # the last to look at what is local, which is then put back
@@ -154,7 +160,7 @@ class Tracker:
         elif event == "c_call":
             if arg.__name__ in _THREAD_OR_COPY:
                 self._thread_or_copy(frame, arg)
-            if arg is _SYSTEM_RANDOM and works_for_user(frame):
+            if arg is _SYSTEM_RANDOM and works_for_user(frame) and not is_seed(frame):
                 self.status.refuse(FROM_SYSTEM)
 
     def _library_frame(self, frame):
@@ -202,6 +208,8 @@ class Tracker:
         if code.co_name == "__init__" and code.co_varnames:
             self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())
+        if code not in self._inner:
+            self._guard_function(frame)
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
                 self._inner[inner] = frozenset(code.co_cellvars) | (own & set(code.co_freevars))
@@ -227,6 +235,17 @@ class Tracker:
             elif chain.name in local:
                 self._store(chain, local[chain.name])
         self.inputs.settle(local)
+
+    def _guard_function(self, frame):
+        """Guard code and defaults of the function that runs, and that its class has it: code of libraries may have found it
+        there, as `ast.NodeVisitor` finds its methods."""
+        code = frame.f_code
+        functions = self._functions.of(frame) if code.co_name != "<module>" else ()
+        for function in functions:
+            self.reads.add_hidden(function)
+        if code.co_argcount and code.co_varnames[0] in frame.f_locals:
+            first = frame.f_locals[code.co_varnames[0]]
+            self.reads.add_method(first if isinstance(first, type) else type(first), code.co_name, functions)
 
     def _attribute_queries(self, frame, own) -> frozenset:
         """Log the attributes that code reads of untracked objects; return their names."""
@@ -294,6 +313,7 @@ class Tracker:
         """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser` for `toggled`, `touched` and
         `held`."""
         self.world.check()
+        self.reachable.iterators.check()
         self.switches.check()
         if self.status.problem is not None:
             raise self.status.problem

@@ -36,7 +36,7 @@ from ..bytecode.uses import (
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
 from ..guards.memory_order import memory_order
-from ..guards.snapshot import Apart, Exactly, Snapshot, looks_like, same_items, same_keys
+from ..guards.snapshot import BUILTINS, Apart, Exactly, Snapshot, looks_like, same_items, same_keys
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.symbolic_tables import TABLES, real_table
 from ..proxies.threads import mapped
@@ -63,7 +63,8 @@ class ContainerLog:
 
     def see(self, container, text: str, inputs) -> None:
         """Remember the content of a list, deque or dictionary that is not known yet."""
-        if type(container) in RESTORED and id(container) not in self._containers and container is not sys.modules:
+        is_known = id(container) in self._containers or container is sys.modules or container is BUILTINS
+        if type(container) in RESTORED and not is_known:
             self._containers[id(container)] = container, container.copy(), text
             self._before[id(container)] = self._containers[id(container)][1]
             self.snapshots[id(container)] = Snapshot(container, inputs)
@@ -140,7 +141,8 @@ class ContainerLog:
         return id(container) in self._used
 
     def containers(self) -> list:
-        return [container for container, _, _ in self._containers.values()]
+        """Return the containers that were there before, the namespace of the builtins among them."""
+        return [BUILTINS, *[container for container, _, _ in self._containers.values()]]
 
     def leads_to(self, container) -> bool:
         """Return whether a container is known, or lies in a known dictionary (a new one in an optimizer's state)."""

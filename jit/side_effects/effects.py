@@ -64,6 +64,8 @@ class Target:
     @property
     def is_changed(self) -> bool:
         now = self.value()
+        if self.of_class and load(self.owner, self.key, self.kind) is not MISSING:
+            return True         # the owner has an attribute of its own now
         return now is not self.was and (stands_for_number(now) or stands_for_number(self.was)
                                         or type(self.before) is Remade or not looks_like(now, self.before))
 

@@ -112,6 +112,11 @@ class WriteLog:
         target = self.targets.get((id(owner), name))
         return target is not None and target.kind == "attr" and self.is_changed(target)
 
+    def has_left(self, place) -> bool:
+        """Return whether the run has put another object into a location so far, whatever that holds."""
+        target = self.targets.get(place)
+        return target is not None and target.value() is not target.was
+
     def changed(self) -> list:
         return [t for t in self.targets.values() if self.is_changed(t)]
 

@@ -170,7 +170,7 @@ class Run:
         try:
             return self.run(*args, **kwargs)
         except BaseException as error:
-            if not isinstance(error, TypeError):
+            if not isinstance(error, (TypeError, RecursionError)):      # a function in C may ask for another number for ever
                 self.containers.settle()
                 raise
             is_said = any(kind.__name__ in str(error) for kind in PROXIES)
@@ -290,8 +290,7 @@ class Run:
                 raise RunEagerlyError(recorder.runs_as_it_is)
             self._check_first_time(tracker)
             made, read = NewObjects(recorder, tracker.known), recorder.reads.passthrough.part
-            stored = NewObjects(recorder, tracker.known, is_strict=True)
-            effects = [t for t in unprofiled(tracker.effects, stored) if not recorder.optimizers.schedules.explains(t)]
+            effects = [t for t in unprofiled(tracker.effects, made) if not recorder.optimizers.schedules.explains(t)]
             self.template, tensors = self._template_of(effects, tracker.contents, made, read)
             recorder.reads.passthrough.settle()
             devices = self._devices(call)

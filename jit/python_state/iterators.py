@@ -1,0 +1,94 @@
+"""Iterators from outside that a recorded call reaches: a replay would not move them on.
+
+Loops, unpacking and `in` move an iterator on without a call that could be seen. So the position of each iterator is compared
+before and after, and a generator tells when it runs.
+"""
+
+import io
+import operator
+import sys
+import types
+import warnings
+import weakref
+from typing import Any
+
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ..bytecode.reads import is_user_function
+from ..errors.errors import RecordingStatus
+
+_POSITIONS = ("line_num", "index")      # attributes of readers of csv files, and of `array.flat`
+_MOVED = "it moves on {}, an iterator that lives outside of it; pass the value as an argument"
+
+
+def is_library_iterator(value) -> bool:
+    """Return whether an object moves on as it is read, and keeps where it stands in C code or in a frame."""
+    move = getattr(type(value), "__next__", None)
+    return not (move is None or is_user_function(move) or isinstance(value, (io.IOBase, Tensor, Module, *weakref.ProxyTypes)))
+
+
+def is_open_file(value) -> bool:
+    """Return whether a value is a file that is open for reading; those in memory are compared by their content."""
+    is_file = isinstance(value, io.IOBase) and not isinstance(value, (io.StringIO, io.BytesIO))
+    return is_file and value is not sys.stdout and value is not sys.stderr and not value.closed and value.readable()
+
+
+def position(iterator) -> Any:
+    """Return what changes when an iterator in C, or a file, moves on."""
+    if isinstance(iterator, io.IOBase):
+        try:
+            return None if iterator.closed else iterator.tell()
+        except OSError:             # a loop reads it, or it is a stream
+            return object()
+    if hasattr(iterator, "__length_hint__"):
+        return operator.length_hint(iterator)
+    for name in _POSITIONS:
+        if hasattr(iterator, name):
+            return getattr(iterator, name)
+    if hasattr(iterator, "__dict__"):
+        return [_part(x) for x in vars(iterator).values()]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")     # itertools deprecate it
+            parts = iterator.__reduce__()
+    except TypeError:
+        return None
+    return [_part(x) for x in parts[1:]]
+
+
+def _part(x):
+    if type(x) is tuple:
+        return [_part(v) for v in x]
+    return position(x) if is_library_iterator(x) else x if type(x) is int else id(x)
+
+
+class OutsideIterators:
+    """Iterators that were there before the call."""
+
+    def __init__(self, status: RecordingStatus):
+        self._status = status
+        self._met: dict = {}        # by id: (iterator, its name, its position before)
+        self._frames: dict = {}     # by id of the frame of a generator: (frame, name of the generator)
+
+    def see(self, text, value):
+        """Note a value that is reached, if it is an iterator or an open file."""
+        if not (is_library_iterator(value) or is_open_file(value)) or id(value) in self._met:
+            return
+        self._met[id(value)] = value, text, position(value)
+        frame = value.gi_frame if type(value) is types.GeneratorType else None
+        if frame is not None:
+            self._frames[id(frame)] = frame, text
+
+    def runs(self, frame):
+        """Refuse the call if a frame that starts, or goes on, is one of a generator from outside."""
+        if id(frame) in self._frames:
+            self._status.refuse(_MOVED.format(self._frames[id(frame)][1]))
+
+    def check(self):
+        """Refuse the call if one of them has moved on."""
+        for iterator, text, before in self._met.values():
+            if position(iterator) != before:
+                self._status.refuse(_MOVED.format(text))
+
+    def close(self):
+        self._met, self._frames = {}, {}

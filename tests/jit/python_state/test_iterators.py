@@ -1,0 +1,44 @@
+"""Positions of iterators: they change when an iterator moves on, and only then."""
+
+import csv
+import io
+import itertools
+import re
+from collections import deque
+
+import numpy as np
+import pytest
+
+from ingot.jit.python_state.iterators import is_library_iterator, position
+from ingot.utils.data import DataLoader
+
+MADE = [lambda: iter([1, 2]), lambda: iter((1, 2)), lambda: iter({1: 2}), lambda: iter({1: 2}.items()), lambda: iter({1, 2}),
+        lambda: iter(range(3)), lambda: iter("ab"), lambda: iter(b"ab"), lambda: reversed([1, 2]), lambda: iter(deque([1, 2])),
+        lambda: zip([1, 2], "ab"), lambda: map(str, [1, 2]), lambda: filter(None, [1, 2]), lambda: enumerate("ab"),
+        lambda: itertools.count(), lambda: itertools.chain([1], [2]), lambda: itertools.islice([1, 2], 2),
+        lambda: itertools.repeat(1, 3), lambda: csv.reader(["a", "b"]), lambda: np.arange(3).flat,
+        lambda: map(str, map(abs, iter([1, 2]))), lambda: iter(DataLoader([1, 2]))]
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_a_position_changes_as_the_iterator_moves(make):
+    iterator = make()
+    before = position(iterator)
+    assert is_library_iterator(iterator)
+    assert position(iterator) == before
+    next(iterator)
+    assert position(iterator) != before
+
+
+def test_the_position_of_a_file_changes_as_a_loop_reads_it():
+    with open(__file__) as file:
+        before = position(file)
+        assert position(file) == before == 0
+        next(file)
+        assert position(file) != before
+
+
+@pytest.mark.parametrize("value", [[1], "a", range(3), {1: 2}.keys(), re.compile("a"), io.StringIO("a"), type("It", (), {
+    "__next__": lambda self: 1})()])
+def test_what_is_no_iterator_of_a_library(value):
+    assert not is_library_iterator(value)
