@@ -7,6 +7,7 @@ import functools
 import io
 import linecache
 import random
+import re
 import sys
 import threading
 import types
@@ -21,6 +22,9 @@ from fuzzed_modules.generate import CALLS, PRELUDE
 from ingot import jit, nn
 
 _PLAIN = (int, float, complex, str, bytes, range, type(None), type(...), np.generic, ingot.dtype)
+# Modules whose objects show their content as text.
+_WITH_TEXT = frozenset(("array", "builtins", "datetime", "decimal", "fractions", "pathlib", "re"))
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 _OF_MODULES = frozenset(vars(nn.Module())) - {"training", "_parameters", "_buffers", "_modules"}
 
 
@@ -83,6 +87,8 @@ class View:
             self.parts[path] += f" over the memory of {shared}"
         if x.is_leaf:
             self.add(f"{path}.grad", x.grad)
+        for k in [k for k in vars(x) if k[0] != "_"]:
+            self.add(f"{path}.{k}", vars(x)[k])
 
     def _add_object(self, path, x):
         if isinstance(x, types.FunctionType):
@@ -108,6 +114,8 @@ class View:
             inside = {k: v for k, v in vars(x).items() if k[:2] != "__"}
         else:
             inside = {}
+            if type(x).__module__.partition(".")[0] in _WITH_TEXT and type(x) is not types.BuiltinFunctionType:
+                self.parts[path] += f" {_ADDRESS.sub('', repr(x))}"
         for k, v in inside.items():
             self.add(f"{path}.{k}", v)
 
@@ -121,6 +129,10 @@ class View:
 
 def eager(fn):
     return fn
+
+
+def _any_args(i):
+    return ingot.arange(3.0) + i,
 
 
 def loaded(text, name, file="<fuzzed>"):
@@ -146,7 +158,7 @@ def life(text: str, wrap, calls: int = CALLS) -> tuple[list[Seen], Any]:
             outside = set(vars(loaded(PRELUDE, "fuzzed_nothing")))
             fn, results = wrap(space["fn"]), []
             for i in range(calls):
-                space["turn"](i)
+                space.get("turn", int)(i)
                 found.append(_call(fn, space, outside, i, results, printed))
                 if found[-1].end == "refused":
                     break
@@ -159,9 +171,10 @@ def life(text: str, wrap, calls: int = CALLS) -> tuple[list[Seen], Any]:
 
 def _call(fn, space, outside, i, results, printed) -> Seen:
     """Call a function, and return what can be seen then."""
-    given, end, result = space["args"](i), "ok", None
+    given, end, result = space.get("args", _any_args)(i), "ok", None
     try:
         result = fn(*given)
+        space.get("after", max)(i, result if "after" in space else 0)
     except jit.TraceError as error:
         return Seen("refused", {"message": str(error)})
     except Exception as error:

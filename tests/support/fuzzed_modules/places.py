@@ -88,6 +88,7 @@ $n.of_class()
 $n.of_base()
 $nSub.a
 $n_get()
+super($nSub, $n).a
 --- writes
 $nBase.a = $w
 $nSub.a = $w
@@ -105,8 +106,10 @@ $n = $nSlots($v)
 $n.a
 getattr($n, 'a', 7.0)
 operator.attrgetter('a')($n)
+$nSlots.a.__get__($n)
 --- writes
 $n.a = $w
+$nSlots.a.__set__($n, $w)
 $n = $nSlots($w)
 --- deletes
 del $n.a
@@ -255,6 +258,8 @@ $n.d = {'a': $w}
 del $n.d['a']
 ### item
 $n = {'a': $v, 'z': 5}
+$n_get = $n.get
+$n_item = $n.__getitem__
 --- reads
 $n['a']
 $n['a']
@@ -275,6 +280,10 @@ ChainMap({}, $n)['a']
 ($n['a'] if 'a' in $n else 3)
 list(map($n.get, ['a']))[0]
 types.MappingProxyType($n)['a']
+$n_get('a')
+$n_get('a', 3)
+$n_item('a')
+functools.partial($n.get, 'a')()
 --- writes
 $n['a'] = $w
 $n.update(a=$w)
@@ -313,7 +322,9 @@ $n.default_factory = lambda: $w
 del $n['a']
 ### element
 $n = [$v, 5]
+$n_item = $n.__getitem__
 --- reads
+$n_item(0)
 $n[0]
 $n[-2]
 next(iter($n))
@@ -595,6 +606,30 @@ list($n)[0]
 (lambda *a: a[0])(*$n)
 --- writes
 $n.a = $w
+### imported
+$n = sys.modules['fuzzed_$n'] = types.ModuleType('fuzzed_$n')
+$n.a = $v
+def $n_from():
+    from fuzzed_$n import a
+    return a
+def $n_whole():
+    import fuzzed_$n
+    return fuzzed_$n.a
+def $n_named():
+    import fuzzed_$n as m
+    return getattr(m, 'a')
+--- reads
+$n_from()
+$n_whole()
+$n_named()
+$n.a
+sys.modules['fuzzed_$n'].a
+importlib.import_module('fuzzed_$n').a
+--- writes
+$n.a = $w
+setattr($n, 'a', $w)
+--- deletes
+del $n.a
 ### with_context
 class $nContext:
     a = $v

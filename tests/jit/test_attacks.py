@@ -1,0 +1,36 @@
+"""Programs of strangers give what eager code gives, leave the same state and print the same text, or raise a TraceError."""
+
+import pytest
+
+import attacks_broken
+import attacks_protocols
+from fuzzed_modules.life import compare
+from seeds import seeds
+
+IMPORTS = """
+import abc, argparse, asyncio, bisect, builtins, datetime, decimal, enum, fractions, heapq, io, logging, os, pathlib, random, re
+import string, struct, time, typing, warnings
+from decimal import Decimal
+from enum import Enum, Flag, IntEnum, IntFlag, auto
+from fractions import Fraction
+from typing import *
+F = nn.functional
+"""
+ROWS = list(attacks_protocols.PROGRAMS)
+BLOCK = 12      # programs of one test
+
+
+def fails(name, programs):
+    verdict, _ = compare(IMPORTS + programs.PROGRAMS[name])
+    want = "refused" if name in programs.REFUSED else "same"
+    return "" if verdict.kind == want else f"{name}, call {verdict.call}: {verdict.kind} {verdict.text}\n"
+
+
+@pytest.mark.parametrize("name", attacks_broken.PROGRAMS)
+def test_programs_that_were_wrong_once(name):
+    assert not fails(name, attacks_broken)
+
+
+@pytest.mark.parametrize("block", seeds(2, -(-len(ROWS) // BLOCK)))
+def test_protocols_of_python(block):
+    assert not "".join([fails(name, attacks_protocols) for name in ROWS[BLOCK * block: BLOCK * (block + 1)]])

@@ -1,0 +1,433 @@
+"""Programs of strangers who want to break the tracer's rule, by the protocol of Python that they use.
+
+Each is a module with a function `fn`. `args(i)` gives the arguments of call i, `turn(i)` changes state before it, and `after(i, result)` what the
+call gave. Each of them broke it once.
+"""
+
+_TEXT = r'''
+### partialmethod
+class M:
+    k = 2
+    def sc(self, x, a, *, b=1): return x * a * b * self.k
+    dbl = functools.partialmethod(sc, 2); tri = functools.partialmethod(sc, 3, b=2)
+m = M()
+def fn(x): return m.dbl(x) + m.tri(x)
+def turn(i):
+    if i == 2: M.k = 5
+    if i == 3: M.dbl = functools.partialmethod(M.sc, 10)
+    if i == 4: M.tri.keywords if False else None
+    if i == 5: m.k = 0.5
+### cached_property_reset
+class A:
+    def __init__(self): self.w = 2.0; self.n = 0
+    @functools.cached_property
+    def t(self): self.n += 1; return self.w * 3
+a = A()
+def fn(x): return x * a.t, a.n, "t" in vars(a)
+def turn(i):
+    if i == 2: a.w = 5.0
+    if i == 3: del a.t
+    if i == 5: a.__dict__.pop("t"); a.w = 1.0
+### closures_in_loop
+fs = [lambda x: x * k for k in range(3)]; gs = [lambda x, k=k: x * k for k in range(3)]
+def fn(x):
+    hs = []
+    for j in range(3): hs.append(lambda x: x + j)
+    return sum(f(x) for f in fs), sum(g(x) for g in gs), sum(h(x) for h in hs)
+def turn(i):
+    if i == 2: gs[0].__defaults__ = (10,)
+    if i == 3: gs.pop()
+    if i == 4: fs[0].__closure__[0].cell_contents = 7
+### set_changed_behind_a_property
+class s1Prop:
+    def __init__(self, a): self._a = a
+    @property
+    def a(self): return self._a
+    @a.setter
+    def a(self, value): self._a = value
+s1 = s1Prop(ingot.ones(3, requires_grad=True))
+def fn(x):
+    s1.a.pop()
+    s1.a |= {4}
+def turn(i):
+    if i == 2: s1.a = {True, 2}
+### array_in_a_context_variable
+s4 = contextvars.ContextVar('s4')
+s4.set(array.array('d', [1.0, 2.0]))
+def fn(x): return x * s4.get()[0]
+def turn(i):
+    if i == 2: s4.get().pop(0)
+### list_emptied_before_an_error
+s1 = UserDict(a=[[1], [2]][0])
+s2 = sys.modules['fuzzed_s2'] = types.ModuleType('fuzzed_s2')
+s2.a = False
+def h7(x, out):
+    out.append(s1.data['a'][-1])
+    del s1['a'][0]
+    if s2.a > 1: x = x + 1
+    yield x
+def fn(x):
+    out = []
+    for x in h7(x, out): pass
+    s1['a'].append(2)
+def turn(i):
+    if i == 5: del s2.a
+### global_function_made_inside
+def double(t): return t + t
+def fn(x):
+    def t9():
+        global s2
+        def s2(a=double): return a
+    t9()
+def turn(i):
+    with contextlib.suppress(Exception):
+        s2.__defaults__ = (ingot.tanh,)
+### array_of_a_base_class
+class s1Base: a = np.ones(3, 'f')
+class s1Sub(s1Base): pass
+s1 = s1Sub()
+def fn(x): return super(s1Sub, s1).a.max() > 1
+def turn(i):
+    if i == 2: del s1Base.a
+### lru_lazy
+@functools.lru_cache(maxsize=None)
+def g(t): return float(t.sum()) + k, t.mean().item(), [t.max().item()]
+k = 1.0; w = ingot.arange(3.0)
+def fn(x): return x * g(w)[0], g(w)
+def turn(i):
+    global k, w
+    k = float(i)
+    if i == 3: g.cache_clear()
+    if i == 4: w = ingot.arange(4.0)[:3] * 2
+### cp_lazy
+class A:
+    @functools.cached_property
+    def t(self): return w.mean().item() + k, float(w.sum())
+a = A(); k = 1.0; w = ingot.arange(3.0)
+def fn(x): return x * a.t[0], a.t
+def turn(i):
+    global k, w
+    k = float(i)
+    if i == 3: del a.t
+    if i == 4: w = ingot.arange(4.0)[:3] * 2; del a.t
+### cp_lazy_arg
+@dataclass
+class A:
+    k: float
+    @functools.cached_property
+    def t(self): return w.mean().item() * self.k
+w = ingot.arange(3.0); last = None
+def fn(x, a): return x * a.t, a.t
+def args(i):
+    global last
+    last = A(float(i)); return ingot.ones(2), last
+### suppress_redirect
+def fn(x):
+    f = io.StringIO()
+    with contextlib.redirect_stdout(f): print("n", n)
+    return x, f.getvalue()
+n = 1
+def turn(i):
+    global n
+    n = i // 2
+### print_own_stream
+n = 1; log = []
+def fn(x):
+    f = io.StringIO(); print("n", n, x.sum().item(), f"{x.max().item():.2f}", file=f, end="|")
+    f.write(f"{n}"); print(f.getvalue()); return f.getvalue(), x
+def turn(i):
+    global n
+    n = i // 2
+### ast_visitor
+class V(__import__("ast").NodeVisitor):
+    def __init__(self): self.names = []
+    def visit_Name(self, n): self.names.append(n.id); self.generic_visit(n)
+import ast
+tree = ast.parse("a + b * c")
+def fn(x): v = V(); v.visit(tree); return v.names, x * len(v.names)
+def turn(i):
+    if i == 2: tree.body[0].value.left.id = "zz"
+    if i == 4: V.visit_Name = lambda s, n: s.names.append("q")
+### protocol_isinstance
+@runtime_checkable
+class HasK(Protocol):
+    def k(self): ...
+class A: pass
+a = A()
+def fn(x): return x * (2 if isinstance(a, HasK) else 3)
+def turn(i):
+    if i == 2: A.k = lambda s: 1
+    if i == 4: del A.k
+### abc_sized
+class A: pass
+a = A(); k = A()
+def fn(x): return x * (2 if isinstance(a, collections.abc.Hashable) else 3), isinstance(k, (int, collections.abc.Iterable)), issubclass(A, collections.abc.Callable)
+def turn(i):
+    if i == 2: A.__call__ = lambda s: 0
+    if i == 3: A.__hash__ = None
+    if i == 4: A.__iter__ = lambda s: iter(())
+    if i == 5: collections.abc.Sequence.register(A)
+### json_encoder
+class E(json.JSONEncoder):
+    k = 2
+    def default(self, o): return {"r": o.real * self.k, "i": o.imag}
+d = {"z": 1 + 2j}
+def fn(x): return json.dumps(d, cls=E), x * E.k
+def turn(i):
+    if i == 2: E.k = 5
+    if i == 3: d["z"] = 3j
+### enum_lookup_sym
+class C(IntEnum): A = 0; B = 1; D = 2; E = 3; F = 4; G = 5
+k = 1
+def fn(x): return C(k).name, C(k) == k, x
+def turn(i):
+    global k
+    k = i
+### sym_np_ops
+k = 1; n = np.int64(2); b = np.int8(100); f = np.float32(1.5); t = np.bool_(True)
+def fn(x): return k + n, n + k, k == n, n == k, k < b, k * f, f - k, k / n, k // n, k % n, n ** k, k + t, k == t, max(k, n), x
+def turn(i):
+    global k
+    k = i + 1
+### sym_int_subclass
+class I(int):
+    def __radd__(self, o): return ("radd", int(self) + o)
+    def __eq__(self, o): log.append(1); return int(self) == o
+    def __hash__(self): return 1
+    def __lt__(self, o): return "lt"
+log = []
+class C(IntEnum): A = 1; B = 2
+k = 1; v = I(3)
+def fn(x): return k + C.A, C.A + k, k == C.B, C.B == k, k < C.B, C.B * k, k == v, v == k, k + 2 == C(3 if k == 1 else 1), len(log), x
+def turn(i):
+    global k
+    k = i + 1
+### for_over_hop_gen
+class A: pass
+a = A()
+def mk():
+    k = 0
+    while True: k += 1; yield k
+a.g = mk()
+def get(): return a
+def fn(x):
+    b = get(); h = [b]
+    for v in h[0].g: break
+    return x * v
+### in_operator_iter
+class A: pass
+a = A(); a.it = iter(range(0, 100))
+def get(): return a
+def fn(x):
+    h = [get()]
+    return (3 in h[0].it), x
+### star_iter
+class A: pass
+a = A(); a.it = iter([1, 2, 3])
+def get(): return a
+def fn(x):
+    h = [get()]
+    return [*h[0].it], x
+### map_hop_loop
+class A: pass
+a = A(); a.f = zip(itertools.count(), map(str, iter([1,2,3,4,5,6,7])))
+def get(): return a
+def fn(x):
+    h = [get()]
+    for line in h[0].f: break
+    return x, line
+### list_of_gens_hop
+def mk():
+    while True: yield 1
+class A: pass
+a = A(); a.gs = [mk()]; n = [0]
+def get(): return a
+def fn(x):
+    h = [get()]
+    for g in h[0].gs:
+        for v in g: break
+    return x
+### result_set
+s = {1}
+def fn(x): return s, {1, 2}, x
+def after(i, r): r[0].add(i); r[1].add(50)
+### result_bytearray
+def fn(x): return bytearray(b"ab"), array.array("i", [1]), x
+def after(i, r): r[0].append(1); r[1].append(2)
+### result_type
+class T: k = 1
+def fn(x): return T, T(), type(x), x
+def after(i, r): r[0].k += 1
+### bare_class_kept
+class R: pass
+reg = []
+def fn(x):
+    r = R(); reg.append(r); r.n = 1
+    return r, x
+def after(i, r): r[0].n = 50
+### class_made_appended
+reg = []
+def fn(x):
+    class T: pass
+    reg.append(T); return x
+def after(i, r): reg[-1].k = i
+### result_function_closure
+n = 2
+def fn(x): return sorted([3, 1], key=lambda v: -v * n), functools.partial(max, n)
+def after(i, r): r[0].clear()
+### lambda_in_dict_default
+ops = {"a": lambda x, k=2: x * k, "b": functools.partial(lambda x, k: x + k, k=1)}
+def fn(x):
+    for o in ops.values(): x = o(x)
+    return x
+def turn(i):
+    if i == 2: ops["a"].__defaults__ = (9,)
+    if i == 3: ops["b"].keywords["k"] = 5
+    if i == 4: ops["a"].__code__ = (lambda x, k=2: x - k).__code__
+### staticmethod_default
+class A:
+    @staticmethod
+    def f(x, k=2): return x * k
+    @classmethod
+    def g(cls, x, k=3): return x * k * cls.w
+    w = 1
+def fn(x): return A.f(x) + A.g(x) + A().f(x)
+def turn(i):
+    if i == 2: A.f.__defaults__ = (5,)
+    if i == 3: A.g.__func__.__defaults__ = (7,)
+    if i == 4: A.w = 2
+### method_defaults_untracked
+class A:
+    def __init__(self): self.hs = [self.h]
+    def h(self, x, k=2): return x * k
+a = A()
+def get(): return a
+def fn(x):
+    q = [get()]
+    for f in q[0].hs: x = f(x)
+    return x
+def turn(i):
+    if i == 2: A.h.__defaults__ = (5,)
+    if i == 3: A.h.__code__ = (lambda self, x, k=2: x - k).__code__
+### early_stopping
+class Stop:
+    best = float("inf"); bad = 0; patience = 2; stop = False
+    def __call__(self, loss):
+        if loss < self.best - 1e-4: self.best, self.bad = loss, 0
+        else: self.bad += 1
+        self.stop = self.bad >= self.patience
+        return self.stop
+stop = Stop()
+def fn(x):
+    loss = ((x - 2) ** 2).mean()
+    return stop(loss.item()), stop.best, stop.bad
+def turn(i):
+    if i == 3: Stop.patience = 5
+    if i == 4: stop.best = 100.0
+### exec_module_state
+code = "def g(x): return x * K"; ns = {"K": 2}; exec(code, ns)
+def fn(x): return ns["g"](x)
+def turn(i):
+    if i == 2: ns["K"] = 5
+    if i == 4: exec("def g(x): return x - K", ns)
+### exec_eval
+expr = "x * 2"; env = {"k": 3}
+def fn(x): return eval(expr, {"x": x, **env}), eval("k + 1", env)
+def turn(i):
+    global expr
+    if i == 2: expr = "x + k"
+    if i == 3: env["k"] = 7
+    if i == 5: expr = "x - 1"
+### np_seeded_inside
+def fn(x, s): return x * np.random.default_rng(s).normal(), np.random.RandomState(seed).rand()
+seed = 3
+def args(i): return ingot.ones(2), i // 2
+def turn(i):
+    global seed
+    if i == 3: seed = 9
+### iterator_class
+class It:
+    def __init__(self, n): self.n = n; self.made = 0
+    def __iter__(self): self.made += 1; self.i = 0; return self
+    def __next__(self):
+        if self.i >= self.n: raise StopIteration
+        self.i += 1; return self.i
+it = It(3)
+def fn(x):
+    for k in it: x = x + k
+    return x, it.made, it.i
+def turn(i):
+    if i == 2: it.n = 5
+    if i == 4: it.made = 0
+### custom_container_iter
+class Ring:
+    def __init__(self, *v): self.v, self.i = list(v), 0
+    def __next__(self): r = self.v[self.i % len(self.v)]; self.i += 1; return r
+ring = Ring(1, 2, 3)
+def fn(x): return x * next(ring) + ring.__next__(), ring.i
+def turn(i):
+    if i == 3: ring.v.append(10)
+    if i == 4: ring.i = 0
+### generator_send_inside
+def avg():
+    n, s, v = 0, 0.0, None
+    while True:
+        v = yield (s / n if n else 0.0); n += 1; s += v * w
+w = 1.0
+def fn(x):
+    g = avg(); next(g)
+    return [g.send(v) for v in (1, 2, 3)], x
+def turn(i):
+    global w
+    if i == 3: w = 2.0
+### gen_closure_own
+def fn(x):
+    g = iter([1, 2, 3]); z = (v * 2 for v in g)
+    def take(): return next(z)
+    return x * take() + take(), [next(g) for _ in range(1)]
+### userlist
+ul = collections.UserList([1, 2])
+def fn(x): ul.append(len(ul)); return x * ul[-1], ul[:2].data, len(ul + [1]), 2 in ul
+def turn(i):
+    if i == 3: ul.data.clear(); ul.extend([7, 7])
+### userdict_write
+u = UserDict(a=1.0); s = 1.0
+def fn(x): u["a"] = u["a"] + s; u["n%d" % len(u)] = s; return x * u["a"], len(u)
+def turn(i):
+    global s
+    s = float(i)
+    if i == 3: u["a"] = 50.0
+### chainmap_write
+c = ChainMap({}, {"a": 1.0})
+def fn(x): c["a"] = c["a"] + 1; return x * c["a"], c.maps[0]
+def turn(i):
+    if i == 3: del c["a"]
+### super_mid_inserted
+class A:
+    def f(self): return 1
+class M(A): pass
+class B(M):
+    def f(self): return super().f() + 10
+o = B()
+def fn(x): return x * o.f()
+def turn(i):
+    if i == 2: M.f = lambda s: 100
+    if i == 4: del M.f
+### return_hop_things
+class O: pass
+o = O(); o.ba = bytearray(b"q"); o.d = {"p": functools.partial(max, 1), "l": [lambda: 1]}
+def get(): return o
+def fn(x): h = [get()]; return h[0].ba, h[0].d["p"], h[0].d["l"][0], h[0], x
+'''
+
+
+def _parsed(text):
+    return {name: body for name, _, body in (part.partition("\n") for part in text.split("### ")[1:])}
+
+
+PROGRAMS = _parsed(_TEXT)
+
+# Programs that raise `TraceError`.
+REFUSED = frozenset((
+    "for_over_hop_gen", "in_operator_iter", "list_of_gens_hop", "map_hop_loop", "result_function_closure",
+    "set_changed_behind_a_property", "star_iter",))
