@@ -12,7 +12,7 @@ Grammar (white space and `# comments` are free, but a comment ``# file:line`` or
               | complex(re, im)
     type      dtype "[" [size ("," size)*] "]"
     size      ["-"] term (("+" | "-") term)*      term   factor ("*" factor)*
-    factor    INT | NAME | "floordiv(" size "," size ")" | "mod(" size "," size ")"
+    factor    INT | NAME | "floordiv(" size "," size ")" | "mod(" size "," size ")" | "max(" size "," size ")"
 
 The name of a graph may have parts in angles, as Python calls functions: <lambda>, f.<locals>.g. The names after it are sizes
 (and numbers) that are not fixed, with an example of each.
@@ -33,7 +33,7 @@ from ..opdef.params import canonical_params
 from ..source_location import Where
 from ..symbols.scope import Scope
 from ..symbols.substitute import parse_number
-from ..symbols.symbolic import SymInt
+from ..symbols.symbolic import SymInt, larger
 from .graph import Builder, Graph
 from .printer import format_graph, format_node, format_param
 
@@ -52,7 +52,7 @@ _TOKEN = re.compile(r"""
 """, re.VERBOSE)
 
 _USER_LINE = re.compile(r"#\s*(.*):(\d+)(?: in (\S+))?\s*$")
-_CALLS: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod}
+_CALLS: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod, "max": larger}
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 

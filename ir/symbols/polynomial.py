@@ -1,7 +1,7 @@
 """Integer polynomials over named sizes, in one normal form: equal polynomials are equal data.
 
 A polynomial is a tuple of (monomial, coefficient), sorted; a monomial is a sorted tuple of atoms, with repetitions. An atom is
-a name, or a call ("floordiv" | "mod", polynomial, polynomial) that is no polynomial.
+a name, or a call ("floordiv" | "mod" | "max", polynomial, polynomial) that is no polynomial.
 """
 
 import math
@@ -145,6 +145,15 @@ def modulo(p, q):
 
 
 @lru_cache(8192)
+def larger(p, q):
+    """Return max(p, q)."""
+    difference = constant_of(minus(p, q))
+    if difference is not None:
+        return p if difference >= 0 else q
+    return (((("max", *sorted((p, q), key=text)),), 1),)
+
+
+@lru_cache(8192)
 def lowest_terms(p, q):
     """Return the quotient p / q without a common number or, where one divides the other, a common polynomial."""
     common = math.gcd(*[c for _, c in (*p, *q)])
@@ -210,6 +219,9 @@ def _least_of_call(atom, least):
     if kind == "mod":
         return 0
     low = lower_bound(p, least)
+    if kind == "max":
+        other = lower_bound(q, least)
+        return other if low is None else low if other is None else max(low, other)
     if low is None:
         return None
     by = constant_of(q)
@@ -261,13 +273,13 @@ def _put_atom(a, values):
     if type(a) is str:
         return constant(values[a]) if a in values else variable(a)
     kind, p, q = a
-    return (floor_divide if kind == "floordiv" else modulo)(put(p, values), put(q, values))
+    return {"floordiv": floor_divide, "mod": modulo, "max": larger}[kind](put(p, values), put(q, values))
 
 
 def _evaluate_call(atom, values):
     kind, p, q = atom
     a, b = evaluate(p, values), evaluate(q, values)
-    return a // b if kind == "floordiv" else a % b
+    return a // b if kind == "floordiv" else a % b if kind == "mod" else max(a, b)
 
 
 @lru_cache(8192)

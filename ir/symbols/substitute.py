@@ -22,7 +22,7 @@ _MOST_FUNCTIONS = 512   # cached functions of sizes
 MOST_NESTED = 64        # parentheses in each other that are written out; Python's parser goes to 200
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
-_FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
+_FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "max": max, "float": float,
                     "float32": lambda x: float(np.float32(x)), **ROUNDINGS,
                     **{f"math_{name}": function for name, function in MATH.items()}}
 

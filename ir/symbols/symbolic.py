@@ -18,7 +18,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -335,6 +335,21 @@ def hint(x):
 def judged(x):
     """Return a size's value now for a choice that may turn out either way; a scope that records choices keeps it symbolic."""
     return x if type(x) is SymInt and x.scope.judges else hint(x)
+
+
+def extreme(plain, numbers) -> SymInt | None:
+    """Return `max` or `min` of integers as a symbol, without a condition; None if none is one, or others are among them."""
+    symbol = next((x for x in numbers if type(x) is SymInt), None)
+    if symbol is None or not all(type(x) is int or (type(x) is SymInt and x.scope is symbol.scope) for x in numbers):
+        return None
+    sign: Any = poly.negated if plain is min else lambda p: p
+    return symbol.scope.wrap(sign(reduce(poly.larger, [sign(_poly_of(x)) for x in numbers])))
+
+
+def larger(a, b):
+    """Return the larger one of two sizes."""
+    found = extreme(max, (a, b))
+    return max(a, b) if found is None else found
 
 
 def power_of_two(n) -> int:

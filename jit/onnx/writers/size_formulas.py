@@ -111,6 +111,8 @@ class Formulas:
             a, b = (n for n, _ in operands)
             rest = self.node("Mod", a, b)               # it has the sign of b, as Python's; Div would cut
             return (rest if name == "mod" else self.node("Div", self.node("Sub", a, rest), b)), False
+        if name == "max":
+            return self.node("Max", *[n for n, _ in operands]), False
         floats = [self._float(x) for x in operands]
         if name == "float":
             return floats[0], True

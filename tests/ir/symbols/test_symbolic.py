@@ -24,7 +24,7 @@ from ingot.ir.symbols.substitute import (
     owned_by,
     parse_number,
 )
-from ingot.ir.symbols.symbolic import SymFloat, SymInt, judged, names_of, power_of_two
+from ingot.ir.symbols.symbolic import SymFloat, SymInt, extreme, judged, names_of, power_of_two
 
 BINARY = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod)
 COMPARE = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
@@ -314,3 +314,25 @@ def test_expressions_of_any_depth_are_evaluated(wrapped):
         text = wrapped.format(text, i % 3)
         value = step(value, i % 3)
     assert function_of(("a",), f"({text}) == {value!r} and not ({text}) < {value!r}")(3.0) is True
+
+
+# The larger one of two sizes.
+
+
+def test_the_larger_size_holds_for_all_sizes():
+    scope = Scope()
+    a, b = scope.size("a", 8), scope.size("b", 3)
+    both = extreme(max, [a, b, 5])
+    assert both.hint == 8
+    assert extreme(max, [b, a]) is extreme(max, [a, b]) and extreme(max, [a, a + 2]).text == "a+2"
+    assert extreme(min, [a, b]).hint == 3 and extreme(min, (a, 4, b)).hint == 3
+    assert extreme(max, [a, b]) >= 2 and not scope.conditions
+    assert extreme(max, [a, True]) is None and extreme(max, [4, 5]) is None and extreme(max, [a, 2.0]) is None
+    for values in ((8, 3), (2, 9), (4, 4)):
+        found = evaluator((both, extreme(min, [a, 2 * b]), extreme(max, [a, b]) // 2), scope.hints)(*values)
+        assert found == (max(*values, 5), min(values[0], 2 * values[1]), max(values) // 2)
+
+
+def test_the_larger_size_as_text():
+    source = "graph g[a=4, b=6](%x: f32[a], %y: f32[max(a,b)]) {\n  %0: f32[max(a,b)] = neg(%y)\n  return %0\n}\n"
+    assert "max(a,b)" in show(parse(source)) and show(parse(show(parse(source)))) == show(parse(source))
