@@ -4,11 +4,11 @@
 numbers and lazy scalars.
 
 Casts: `int(t)` and `float(t)` give what `item()` gives (`lazy_scalars.py`), `len(t)` is `t.shape[0]`, `len(log)` of a growing
-list is symbolic, and `type(v)` of a proxy is that of its number. Python makes a plain number of whatever `__int__` or `__len__`
-returns, so the name itself must lead to another function. A `Cast` is stored in the globals of a user module while code runs
-there that only calls the name with one argument, or uses it in `isinstance`. Code that does more (`type(x) is int`,
-`dtype=int`, `key=len`) finds the original. All threads share globals: if others may run user code, only `len` is patched, which
-does the same for them.
+list is symbolic, as is `max(lengths)` of symbolic numbers, and `type(v)` of a proxy is that of its number. Python makes a plain
+number of whatever `__int__` or `__len__` returns, so the name itself must lead to another function. A `Cast` is stored in the
+globals of a user module while code runs there that only calls the name, most of them with one argument, or uses it in
+`isinstance`. Code that does more (`type(x) is int`, `dtype=int`, `key=len`) finds the original. All threads share globals: if
+others may run user code, only `len` is patched, which does the same for them.
 """
 
 import builtins
@@ -19,12 +19,14 @@ import math
 import os
 import stat
 import sys
+import types
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, applied, is_symbol
+from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, applied, extreme, is_symbol
 from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
@@ -125,7 +127,24 @@ def _number_of(x, kind) -> Any:
     return LazyScalar(recorder, as_number(x, held), held(x._a.item()), line)
 
 
-CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
+class Extreme:
+    """Patched `max` or `min`: that of sizes is a size."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: Callable):
+        self.kind = kind
+
+    def __call__(self, *args, **kwargs):
+        if kwargs or tls.m.sizes is None:
+            return self.kind(*args, **kwargs)
+        numbers = args if len(args) > 1 else list(args[0]) if type(args[0]) in (list, tuple, types.GeneratorType) else ()
+        found = extreme(self.kind, numbers)
+        return found if found is not None else self.kind(*numbers) if len(numbers) > 1 else self.kind(numbers or args[0])
+
+
+CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {
+    "len": Length(), "type": TypeOf(), "max": Extreme(max), "min": Extreme(min)}
 _ANYWHERE = ("len", "type")      # casts that suit code that looks at types, too
 _FOR_ALL = ("len",)              # casts that other threads may meet
 
@@ -253,6 +272,8 @@ def _does_more(ins, taken) -> bool:
     if ins.opname != "CALL":
         return True
     called, operands = _united(taken[:2]), _united(taken[2:])
+    if called is not None and called <= {"max", "min"}:
+        return operands is not None
     return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or operands is not None
 
 

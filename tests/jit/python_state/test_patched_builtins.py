@@ -320,3 +320,42 @@ def test_a_tensor_without_dims_has_no_length():
     for n in (2, 3):
         with pytest.raises(TypeError, match="0-d tensor"):
             traced(ingot.ones(4), n)
+
+
+# The largest and the smallest of sizes.
+
+EXTREMES = {
+    "two": (lambda x, a, b: x[:max(a, b)], 3),
+    "of_a_list": (lambda x, a, b: x * max([a, b, 3]), 3),
+    "smallest": (lambda x, a, b: (x[:min(a, b)], min((a, b)) - max(a, b)), 3),
+    "nested": (lambda x, a, b: (x, max([max(a, b), min(b, a), a + 1]) // 2, -max(-a, b) % 3), 3),
+    "with_sizes": (lambda x, a, b: (x, max(x.shape[0], a), min(x.shape[0] // 2, b, 7)), 3),
+    "as_steps": (lambda x, a, b: ingot.arange(max(a, b)) % min(a, b), 3),
+    "compared": (lambda x, a, b: (x, max(a, b) == a), 6),
+    "with_a_default": (lambda x, a, b: x * max((a, b), default=4), 6),
+    "by_a_key": (lambda x, a, b: x * max((a, b), key=lambda n: -n), 6),
+    "with_floats": (lambda x, a, b: (x, max(a, 2.5), max([1.5, b])), 6),
+    "with_flags": (lambda x, a, b: (x, max(True, a), max("abc")), 6),
+    "as_a_key": (lambda x, a, b: {max(a, b): x}, 8),
+    "as_text": (lambda x, a, b: (x, f"{max(a, b)}"), 8),
+    "its_type": (lambda x, a, b: (x, type(max(a, b)) is int, isinstance(min(a, b), int)), 6),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_the_largest_of_sizes_is_a_size(name):
+    fn, enough = EXTREMES[name]
+    traced = jit.trace(fn)
+    for a, b in ((2, 5), (3, 4), (5, 2), (6, 6), (4, 7), (8, 1), (1, 2), (7, 3)):
+        x = ingot.arange(float(a + b + 8))
+        got, want = numbers(traced(x, a, b)), numbers(fn(x, a, b))
+        assert repr(got) == repr(want), (a, b)
+    assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
+
+
+def test_a_largest_that_a_module_defines_is_its_own():
+    space = {"max": lambda a, b: a * b}
+    exec("def fn(x, a, b):\n    return x * max(a, b)", space)
+    traced = jit.trace(space["fn"])
+    for a in (2, 3, 4):
+        assert traced(ingot.ones(1), a, 5).tolist() == [5.0 * a]
