@@ -29,6 +29,7 @@ from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
+from .shared_code import SHARED, SharedCode, identity_of
 from .weight_cache import Derived
 
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
@@ -181,6 +182,7 @@ class Job:
         self.derived: Any = None         # what is made of weights alone
         self.slots: tuple = ()           # of what is read, in order
         self.recorded: Recorded | None = None
+        self._shared: SharedCode | None = None      # keeps what it shares with other jobs
         self.seconds = 0.0
         self._lock = threading.Lock()
 
@@ -274,10 +276,21 @@ class Job:
             return self.compiled
 
     def _make(self, graph, backend):
-        graph = self.passed(graph, backend.PASSES)
+        key = self._identity(graph) if backend is HOST else None
+        shared = None if key is None else SHARED.get(key)
+        if shared is None:
+            owned, targets = self.wishes()
+            graph, self.derived = self.without_derived(self.passed(graph, backend.PASSES), targets, backend)
+            shared = SharedCode(backend.traced(graph, owned, targets, self.brief), self.derived, self.recorded)
+            if key is not None:
+                SHARED[key] = shared
+        self._shared, self.derived, self.recorded = shared, shared.derived, shared.recorded
+        return shared.compiled
+
+    def _identity(self, graph) -> tuple:
         owned, targets = self.wishes()
-        graph, self.derived = self.without_derived(graph, targets, backend)
-        return backend.traced(graph, owned, targets, self.brief)
+        weights = [(i, id(self.region.captured[self.slots[i]])) for i in sorted(self._stable(set(targets.values())))]
+        return identity_of(graph, (owned, tuple(targets.items()), self.brief), tuple(weights))
 
     def wishes(self):
         """Return (positions of results that get memory of their own, {position of a result: number of the input it replaces}).

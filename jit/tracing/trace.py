@@ -301,7 +301,7 @@ class Traced:
         """Return counts of calls and compiles, the reason of each recording, and what the compiled paths consist of.
         `unrecorded` counts calls that ran as they are, `eager` has their reasons."""
         jobs, eager = self._jobs(), self._eager.by_reason()
-        done = [job.compiled for job in jobs if job.compiled is not None]
+        done = list(dict.fromkeys([job.compiled for job in jobs if job.compiled is not None]))
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
         return dict(self._stats, unrecorded=sum(eager.values()), eager=eager,
                     misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
