@@ -12,9 +12,10 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..api.register.register import FUNCTIONS
 from ..api.tensor_classes import subclasses
 from ..api.tensor_classes.value_members import ValueMembers
+from ..api.views.tensor_factories import on_arrays
 from ..core.composite_tensors import PARTS
 from ..core.state import tls
-from ..core.tensor import Size, Tensor
+from ..core.tensor import Size, Tensor, shape_of
 
 _new = object.__new__
 HANDLERS: dict = {}         # name of a function or method -> handler of jagged tensors
@@ -75,12 +76,15 @@ class Ragged:
     @_cached
     def longest(self) -> int:
         """Return the length of the longest sample, or its declared length."""
-        return max((b - a for a, b in itertools.pairwise(self.bounds)), default=0) if self.declared is None else self.declared
+        return self._extreme(True) if self.declared is None else self.declared
 
     @property
     def shortest(self) -> int:
         """Length of the shortest sample."""
-        return min((b - a for a, b in itertools.pairwise(self.bounds)), default=0)
+        return self._extreme(False)
+
+    def _extreme(self, is_largest) -> int:
+        return on_arrays(_extreme_length, self.offsets, is_largest).item() if self.count else 0
 
     @_cached
     def samples(self) -> Tensor:
@@ -96,6 +100,11 @@ class Ragged:
     def same(self, other: "Ragged") -> bool:
         """Return whether all samples have the same lengths as another's."""
         return self is other or (self.offsets is other.offsets) or self.bounds == other.bounds
+
+
+def _extreme_length(count, offsets, is_largest):
+    lengths = offsets[1:] - offsets[:-1]
+    return lengths.max() if is_largest else lengths.min()
 
 
 class RaggedSize:
@@ -303,10 +312,14 @@ def check_offsets(values, offsets, at):
     """Raise unless offsets fit the values."""
     if not 1 <= at <= values.ndim:
         raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is within 1..{values.ndim}, got {at}")
-    bounds = offsets.tolist()
-    if offsets.ndim != 1 or not bounds or bounds[0] != 0 or bounds != sorted(bounds) or bounds[-1] != values.shape[at - 1]:
-        raise ArgumentError(f"nested_tensor_from_jagged: offsets rise from 0 to the {values.shape[at - 1]} rows of the values, "
-                            f"got {bounds}")
+    rows = shape_of(values)[at - 1]
+    if offsets.ndim != 1 or not shape_of(offsets)[0] or not on_arrays(_rise_to, offsets, rows).item():
+        raise ArgumentError(f"nested_tensor_from_jagged: offsets rise from 0 to the {rows} rows of the values, "
+                            f"got {offsets.tolist()}")
+
+
+def _rise_to(count, offsets, rows):
+    return (offsets[0] == 0) & (offsets[1:] >= offsets[:-1]).all() & (offsets[-1] == rows)
 
 
 def made_again(values, offsets, declared, at, layout) -> NestedTensor:

@@ -45,6 +45,11 @@ def positions_of(mask) -> tuple:
 # Reading a key.
 
 
+def _bound(i):
+    """Return the bound of a slice as a number that Python has read."""
+    return i.item() if isinstance(i, Tensor) and i._a.size == 1 and i.dtype.is_integer else i
+
+
 def _int_view(x, dim, i):
     n = shape_of(x)[dim]
     if not -n <= i < n:
@@ -54,6 +59,8 @@ def _int_view(x, dim, i):
 
 def _slice_view(x, dim, s):
     n = shape_of(x)[dim]
+    if isinstance(s.start, Tensor) or isinstance(s.stop, Tensor):
+        s = slice(_bound(s.start), _bound(s.stop), s.step)
     step = 1 if s.step is None else s.step.__index__()
     if step <= 0:
         raise ArgumentError(f"slice step must be positive, got {step}; use flip() for the other direction")

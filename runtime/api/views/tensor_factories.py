@@ -119,6 +119,16 @@ def of_counts(fn, *facts, mark=None) -> Tensor:
     return fn(lambda n, dtype=dt.int64: counted(n, dtype, mark), *facts)
 
 
+def on_arrays(fn, t, *facts):
+    """Return fn(count, t, *facts), tensors of the same device as `t`, by what tensors and arrays have in common. It computes on
+    arrays of the host where nothing records, as `of_counts` does."""
+    m = tls.m
+    if m.special or t._a.__class__ is not np.ndarray:
+        return fn(lambda n, dtype=dt.int64: put(counted(n, dtype), t.device), t, *facts)
+    found = m.run(fn, _counted_array, t._a, *facts)
+    return tuple(map(wrap, found)) if type(found) is tuple else wrap(np.asarray(found))
+
+
 # From data.
 
 
@@ -144,16 +154,21 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         t = t if dtype is None else ew.cast.call(t, dtype=dt.as_dtype(dtype))
     elif isinstance(data, Memory):
         t = ew.copy.call(data.elements(data.read_dtype(dtype)))
-    elif type(data) is SymFloat:
-        t = filled(None, (), data, dtype_or_default(dtype))
-    elif stands_for_number(data):
-        t = filled(None, (), data, number_dtype(data) if dtype is None else dt.as_dtype(dtype))
-    elif tls.m.recorder is not None and type(data) in (list, tuple) and any(map(stands_for_number, data)):
-        t = _of_numbers(data, dtype)
     else:
-        t = created(wrap(array_of(data, dtype)))
+        t = _of_data(data, dtype)
     return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device,
                   pin_memory)
+
+
+def _of_data(data, dtype) -> Tensor:
+    """Return a tensor of numbers, nested sequences or arrays; numbers may change from call to call."""
+    if type(data) is SymFloat:
+        return filled(None, (), data, dtype_or_default(dtype))
+    if stands_for_number(data):
+        return filled(None, (), data, number_dtype(data) if dtype is None else dt.as_dtype(dtype))
+    if tls.m.recorder is not None and type(data) in (list, tuple) and any(map(stands_for_number, data)):
+        return _of_numbers(data, dtype)
+    return created(wrap(array_of(data, dtype)))
 
 
 def _of_numbers(data, dtype) -> Tensor:
@@ -180,7 +195,7 @@ def as_tensor(data, dtype=None, device=None):
     if hasattr(data, "__cuda_array_interface__"):
         t = tensor_protocols.from_cuda_array(data)
         return put(t if dtype is None else t.to(dtype), t.device if device is None else device)
-    return put(created(wrap(array_of(data, dtype))), device)
+    return put(_of_data(data, dtype), device)
 
 
 def _lent(a):

@@ -6,17 +6,16 @@ from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops.core.shape import reshape
 from ....ir.ops.nn import recurrent as ops
 from ...api.register.register import FUNCTIONS, memoised
 from ...api.register.type_promotion import widened, without_autocast
-from ...api.views.tensor_factories import created, filled
+from ...api.views.tensor_factories import filled
 from ...core.state import tls
-from ...core.tensor import wrap
+from ...core.tensor import shape_of
 from .. import functional as F
 from ..base import init
 from ..base.module import Module
-from ..base.packed_sequence import PackedSequence, padded_steps
+from ..base.packed_sequence import PackedSequence, packed_rows, padded_steps
 from .linear import empty_parameter
 
 
@@ -194,14 +193,13 @@ class RNNBase(Module):
         return (y.transpose(0, 1) if self.batch_first else y), self._delivered(ends)
 
     def _forward_packed(self, packed, states):
-        sizes = packed.batch_sizes.numpy()
-        x, live = padded_steps(packed.data, sizes)
-        states = self._zero_state(x.shape[1], x) if states is None else [_reorder(s, packed.sorted_indices) for s in states]
-        self._check_states(states, x.shape[1])
-        mask = None if live.all() else created(wrap(live)).to(x.device)
+        x, live = padded_steps(packed)
+        steps, batch, count = *shape_of(live), shape_of(packed.data)[0]
+        states = self._zero_state(batch, x) if states is None else [_reorder(s, packed.sorted_indices) for s in states]
+        self._check_states(states, batch)
+        mask = None if count == steps * batch else live.to(x.device)
         y, ends = self._run_layers(x, mask, states)
-        at = created(wrap(live.reshape(-1).nonzero()[0])).to(x.device)
-        data = FUNCTIONS["index_select"](reshape(y, shape=(live.size, y.shape[2])), 0, at)
+        data = packed_rows(y, live, count)
         ends = [_reorder(s, packed.unsorted_indices) for s in ends]
         return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), self._delivered(ends)
 

@@ -89,10 +89,10 @@ def test_memory_written_before_another_part_is_reached():
 
 # Values that a library function reads.
 
-LENGTHS = [[5, 3, 2], [1, 5, 2], [4, 4, 4], [5, 3, 1]]
+LENGTHS = [[5, 3, 2], [1, 5, 2], [4, 4, 4], [5, 3, 1], [2, 2, 1], [3, 1, 4], [5, 2, 3]]
 
 
-def test_lengths_of_packed_sequences_are_guarded():
+def test_lengths_of_packed_sequences_become_symbols():
     ingot.manual_seed(0)
     lstm = nn.LSTM(3, 4, batch_first=True, bidirectional=True)
 
@@ -102,7 +102,7 @@ def test_lengths_of_packed_sequences_are_guarded():
 
     x = ingot.randn(3, 5, 3)
     traced = same(f, *[(x, ingot.tensor(n)) for n in LENGTHS])
-    assert traced.stats()["compiles"] == len(LENGTHS)
+    assert traced.stats()["compiles"] <= 5
 
 
 def test_a_packed_sequence_is_an_argument_whose_sizes_are_guarded():
