@@ -269,8 +269,10 @@ class CallPolicy:
             return
         if isinstance(function, type) and issubclass(function, np.generic):
             settle_values(args or ())
-        if kind is functools.partial:
-            self._judge(call, function.func, None if args is None else (*function.args, *args), {**function.keywords, **kwargs})
+        if isinstance(function, functools.partial) and kind.__call__ is functools.partial.__call__:
+            state: Any = function.__reduce__()[2]           # (subclasses may have attributes of these names)
+            inner, first, named, *_ = state
+            self._judge(call, inner, None if args is None else (*first, *args), {**named, **kwargs})
         elif isinstance(function, type) or kind is types.FunctionType:
             self._python(call, function, args, kwargs)
         elif kind in _DESCRIPTORS:

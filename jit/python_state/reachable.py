@@ -229,7 +229,8 @@ class Reachable:
             self._reads.conditions.setdefault(("partial", id(value)), ReadCondition(
                 ("partial", id(value)), lambda: (value.args, value.keywords),
                 Snapshot((value.args, value.keywords), self._inputs), name))
-            return [(text, value.func), (name, value.args), (name, value.keywords)]
+            state: Any = value.__reduce__()[2] if isinstance(value, functools.partial) else (value.func,)
+            return [(text, state[0]), (name, value.args), (name, value.keywords)]
         if type(value) in _BOUND and not isinstance(value.__self__, (Module, types.ModuleType)):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and isinstance(value.__self__, Module):

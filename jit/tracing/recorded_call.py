@@ -18,6 +18,7 @@ from ..errors.errors import (
     RunEagerlyError,
     SeveralDevicesError,
     TraceError,
+    UnrepeatableError,
     at,
 )
 from ..guards.arg_pytree import (
@@ -291,17 +292,28 @@ class Run:
             self._check_first_time(tracker)
             made, read = NewObjects(recorder, tracker.known), recorder.reads.passthrough.part
             effects = [t for t in unprofiled(tracker.effects, made) if not recorder.optimizers.schedules.explains(t)]
+            if tracker.status.replaced:
+                raise ReplacedError(tracker.status.replaced)
             self.template, tensors = self._template_of(effects, tracker.contents, made, read)
             recorder.reads.passthrough.settle()
             devices = self._devices(call)
             written, apart = unprofiled(tracker.writes.state), unprofiled(tracker.compared_tensors)
-            self.recording = recorder.finish(tensors)
+            self.recording = self._finish(tensors, effects)
             self.recording.apart = apart
             if self.recording.backward is not None:
                 unprofiled(tracker.writes.check_still, written)
             self.recording.template = self.template
             self.recording.reached = tracker.contents.containers() if self.containers.were() else []
         return effects, tensors, devices
+
+    def _finish(self, tensors, effects):
+        try:
+            return self.recorder.finish(tensors)
+        except UnrepeatableError as error:
+            if not effects:
+                raise
+            raise ReplacedError(f"it leaves outside a tensor with an attribute that is {error.what}, which a trace could not "
+                                "make again; make it outside") from error
 
     def _check_first_time(self, tracker):
         first_time = self.recorder.first_time or tracker.status.first_time
@@ -315,8 +327,6 @@ class Run:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
-        if tracker.status.replaced:
-            raise ReplacedError(tracker.status.replaced)
 
     def _set_compared_objects(self, call, reached):
         """Note which containers and arrays among the arguments the function reaches otherwise, too, if it compares any."""

@@ -207,6 +207,29 @@ def decorated(f):
 def fn(x): return x + 1
 def turn(i): OPTIONS["on"] = i < 3
 ''',
+    "partial_subclass": '''
+import functools
+class Bound(functools.partial):
+    __slots__ = "func"
+    def __init__(self, func): self.func = func
+OPTIONS = {"k": 1.0}
+@Bound
+def scaled(x): return x * OPTIONS["k"]
+def fn(x): return scaled(x)
+def turn(i): OPTIONS["k"] = float(i // 2)
+''',
+    "parameters_made_at_the_first_call": '''
+import weakref, ingot
+store = {}
+def parameter(name):
+    if name not in store:
+        store[name] = ingot.full((2,), 2.0)
+        store[name].unconstrained = weakref.ref(store[name])
+    return store[name]
+def fn(x): return x * parameter("w").unconstrained()
+def turn(i):
+    if i == 3: store["w"].mul_(2)
+''',
     "dataclass": '''
 import dataclasses
 @dataclasses.dataclass
