@@ -110,6 +110,12 @@ def explain_reasons(misses) -> str:
     return "\n".join(["recorded for each of these reasons, in this order:", *before, *[f"  {reason}" for reason in shown]])
 
 
+def explain_eager(counts: dict) -> str:
+    """Describe the calls that ran eagerly, by reason."""
+    lines = [f"  {_counted(n, 'time')}: {reason}" for reason, n in counts.items()]
+    return "\n".join(["calls that ran as they are:", *lines]) if lines else ""
+
+
 def explain_sizes(families) -> str:
     """Describe the symbolic sizes and numbers, and their conditions with the lines that need them."""
     lines = []

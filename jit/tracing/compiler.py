@@ -67,10 +67,13 @@ class Compiled(Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            return getattr(super().__getattr__("_orig_mod"), name)
+            module = super().__getattr__("_orig_mod")
+        traced = self.__dict__.get("_compiled", module)
+        return getattr(traced if name in Traced.offers and not hasattr(module, name) else module, name)
 
     def __dir__(self):
-        return sorted({*dir(self._orig_mod), *super().__dir__()})
+        offered = [name for name in Traced.offers if hasattr(self._compiled, name)]
+        return sorted({*dir(self._orig_mod), *super().__dir__(), *offered})
 
     def __reduce__(self):
         return compiled, self._made_of

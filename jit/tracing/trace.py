@@ -284,6 +284,9 @@ class Traced:
             place = vars(place).get(part) if isinstance(place, (type, types.ModuleType)) else None
         return name if place is self else (self.maker, (self.fn,))
 
+    def __repr__(self):
+        return f"<traced {self.fn!r}>"
+
     @property
     def maker(self):
         """Makes a traced function with the options of this one."""
@@ -326,7 +329,9 @@ class Traced:
         """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With
         `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
         text = "\n\n".join(filter(None, (report.explain_reasons(self._stats["misses"]),
-                                         report.explain_sizes(self._cache.families()), report.explain(self._jobs()))))
+                                         report.explain_sizes(self._cache.families()), report.explain(self._jobs()),
+                                         report.explain_eager(self._eager.by_reason()))))
+        text = text or "nothing is recorded yet: call the function first"
         return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
 
 

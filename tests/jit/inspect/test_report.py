@@ -37,3 +37,35 @@ def test_products_of_symbolic_sizes_name_what_runs():
     for n in (8, 9, 10, 11):
         traced(ingot.rand(n, 16))
     assert "gemm" in traced.explain() and any("gemm" in name for name in traced.kernels)
+
+
+def test_an_explanation_is_never_empty():
+    traced = jit.trace(lambda x: x * 2)
+    assert "nothing is recorded yet" in traced.explain()
+    with ingot.compiler.set_stance("force_eager"):
+        traced(ingot.ones(2))
+    assert "1 time: traces are off" in traced.explain()
+
+
+@pytest.mark.parametrize("make", [lambda: jit.trace(lambda x: x * 2), lambda: jit.trace(ingot.nn.Linear(2, 2)),
+                                  lambda: ingot.compile(ingot.nn.Linear(2, 2)), lambda: ingot.compile(lambda x: x * 2)],
+                         ids=["function", "module", "compiled module", "compiled function"])
+def test_all_traced_objects_have_the_methods_of_traced_functions(make):
+    traced = make()
+    for _ in range(2):
+        traced(ingot.ones(1, 2))
+    assert {"stats", "explain", "graphs", "kernels", "forget"} <= set(dir(traced))
+    assert traced.stats()["compiles"] == 1 and traced.graphs and traced.kernels and "recorded" in traced.explain()
+    traced.forget()
+    assert not traced.graphs and repr(traced)
+
+
+def test_the_names_of_a_module_come_before_those_of_its_trace():
+    class Counted(ingot.nn.Module):
+        def stats(self):
+            return "its own"
+
+        def forward(self, x):
+            return x
+
+    assert jit.trace(Counted()).stats() == ingot.compile(Counted()).stats() == "its own"
