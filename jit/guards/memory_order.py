@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...runtime.core.device_array import address_of
+from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import whole_of
 
 
@@ -49,6 +50,12 @@ def layout_of(t):
 def is_root(t) -> bool:
     """Return whether a tensor is all of its memory, and no view."""
     return whole_of(t) is t
+
+
+def history_of_base(t) -> tuple:
+    """Return whether a tensor is a view, and the kind of its base's history: "leaf", "node" or None."""
+    node = (t if t._base is None else t._base)._node
+    return t._base is not None, None if node is None else "leaf" if type(node) is Leaf else "node"
 
 
 def may_overlap(a, b) -> bool:

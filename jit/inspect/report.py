@@ -31,8 +31,8 @@ def jobs_of(entries) -> list:
             if here.work.job.wanted:
                 found[here.work.job] = None
             differential = None if here.finish is None else here.finish.differential
-            if differential is not None and differential.job is not None:
-                found[differential.job] = None
+            if differential is not None:
+                found.update(dict.fromkeys(differential.jobs.made()))
             stack.extend(reversed(here.answers.values()))
     return list(found)
 

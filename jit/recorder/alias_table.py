@@ -1,22 +1,27 @@
 """Tensors that share memory: arguments that become views of one input, and results that lie in one memory.
 
 Arguments that are different parts of one memory are inputs of their own as long as nobody writes to them. At the first write
-they become views of an input for all of the memory, and the recording holds only for calls with the same layout.
+they become views of an input for all of the memory, and the recording holds only for calls with the same layout. So does an
+argument that is a view, where a write gives its base another history. All keep their own gradients.
 
 Results in one memory that the function made (`return y, y[1:]`, `y, y.detach()`) share it after a replay too: a later write to
 one changes the others. A replay makes the whole, and the other results over its memory. The same holds for a result that has
 one element in several places (`return y.expand(4, 3)`).
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...ir.dim_order import order_of
-from ...ir.ops.index.assign import run_chain
+from ...ir.ops.index.assign import assign_view, run_chain
+from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor, wrap
-from ..guards.memory_order import layout_of
+from ..guards.memory_order import history_of_base, layout_of
+from .backward import is_freed
 from .inputs import overlap_error
 from .outputs import Output, output_of
 from .recording import Link, Source, base_of
@@ -29,7 +34,8 @@ class AliasTable:
         self._recorder = recorder
         self.read_only: set = set()             # ids of outside storages of which several parts came in
         self.joined: dict[int, int] = {}        # id of an argument that became a view of other memory: its position
-        self.wholes: list = []                  # positions of the inputs for all of such memory
+        self.wholes: dict[int, list] = {}       # position of the input for all of such memory: those of its parts
+        self.bases: list = []                   # (position of such an argument, another one that is a view of the same base)
 
     def join(self, storage):
         """Make all arguments over some memory views of one input, before the first write there. Earlier reads stay valid."""
@@ -43,20 +49,36 @@ class AliasTable:
         for position, root in zip(positions, roots):
             r.pin_sizes(root)
             r.layouts.answers[position, layout_of] = layout_of(root)
+            r.layouts.answers[position, history_of_base] = history_of_base(root)
         r.inputs.cells = [c for c in r.inputs.cells if c not in cells]
         r.inputs.enter(base, Source("base", positions[0]), f"base{positions[0]}")
         if not any(root is base for root in roots):
+            r.inputs.set_history(storage.cell.source, base._node)
             del base.__dict__["_traced"]        # code that reaches the base otherwise relies on what it is the memory of
         self.read_only.discard(id(storage))
-        self._redirect(storage.cell, {id(c): () if c.root is base else c.root._chain for c in cells})
+        chains = {id(c): () if c.root is base else c.root._chain for c in cells}
+        for cell in cells:
+            if cell.version:                    # the only one, written where that changes no history
+                whole = storage.cell
+                whole.value, whole.version = assign_view(whole.value, cell.value, chain=chains[id(cell)]), cell.version
+                whole.began, whole.by_root = cell.began, cell.by_root
+        self._redirect(storage.cell, chains)
         self.joined.update({id(root): position for position, root in zip(positions, roots)})
-        self.wholes.append(storage.cell.source)
+        self.wholes[storage.cell.source] = positions
+        self.bases += [(position, positions[0]) for position in positions[1:]]
+
+    def is_part(self, t) -> bool:
+        """Return whether the memory of a tensor came in as an argument that is a view."""
+        cell = self._recorder.cell_of(t)
+        is_view = cell is not None and cell.root is not None and cell.root._base is not None
+        return is_view and self._recorder.inputs.is_from(cell, "argument")
 
     def _may_join(self, cell, base) -> bool:
         """Return whether all that a cell stands for is an argument that is a plain view of `base`."""
-        root = cell.root
-        is_plain = root._node is None and base._node is None and root._a.__class__ is not DeviceArray
-        return (is_plain and not cell.version and self._recorder.inputs.is_from(cell, "argument") and base_of(root) is base
+        root, inputs = cell.root, self._recorder.inputs
+        is_plain = (root is base or type(root._node) is not Leaf) and root._a.__class__ is not DeviceArray
+        is_alone = all(c is cell or c.root._storage is not root._storage for c in inputs.cells)
+        return (is_plain and (is_alone or not cell.version) and inputs.is_from(cell, "argument") and base_of(root) is base
                 and base._storage is root._storage and id(root) not in self._recorder.swaps.swapped)
 
     def _redirect(self, whole, chains):
@@ -76,9 +98,13 @@ class Part:
     chain: tuple
     is_view: bool
     is_data: bool = False
+    requires_grad: bool | None = None       # of a view of a tensor that the function made over an input's memory
 
     def over(self, whole: Tensor, plain) -> Tensor:
-        """Return such a tensor over the memory of `whole`, without history; `plain` replaces symbols by numbers."""
+        """Return such a tensor over the memory of `whole`; `plain` replaces symbols by numbers."""
+        if self.requires_grad is not None:
+            with set_grad_enabled(self.requires_grad):
+                return run_chain(whole, plain(self.chain))
         if self.is_view and whole._node is None:
             return run_chain(whole, plain(self.chain))
         t = run_chain(whole.detach(), plain(self.chain))
@@ -105,6 +131,20 @@ def share_memory(recorder, results, outputs, gradients, saved_cells):
             link, base = recorder.link(results[number]), base_of(results[number])
             if link.chain and link.cell in saved_cells and not recorder.link(base).chain:
                 outputs[number] = replace(outputs[number], whole=link.cell.value, views=link.chain, order=order_of(base._a))
+
+
+def share_inputs(recorder, results, outputs):
+    """Set the `part` of results that are views of tensors which the function made over an input's memory (`x.detach()`), if
+    these are results or have a history. They become results too."""
+    views = [(t, base_of(t)) for t, o in zip(results, outputs) if o.detached and o.chain]
+    count = Counter([id(base) for _, base in views])
+    aliases = _ResultAliases(recorder, results, outputs)
+    for t, base in views:
+        if t is not base and (count[id(base)] > 1 or base._node is not None):
+            aliases.add_view(t, t._node is not None)
+    for i, (t, o) in enumerate(zip(results, outputs)):
+        if o.detached and o.part is None and not t.is_leaf:
+            outputs[i] = replace(o, freed=True) if is_freed(t._node) else replace(o, rewritten=True)
 
 
 def overlap(tensors) -> bool:
@@ -146,8 +186,12 @@ class _ResultAliases:
                 self._set(t, Part(of, link(t).chain, False, t._is_data))
         for t in group:
             if t._base is not None:
-                depth = len(link(t._base).chain)
-                self._set(t, Part(self._number(t._base), link(t).chain[depth:], True))
+                self.add_view(t)
+
+    def add_view(self, t, requires_grad=None):
+        """Make a result a view of its base."""
+        depth = len(self.recorder.link(t._base).chain)
+        self._set(t, Part(self._number(t._base), self.recorder.link(t).chain[depth:], True, requires_grad=requires_grad))
 
     def _set(self, t, part):
         number = self._number(t)

@@ -51,7 +51,8 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     nodes = b.nodes[start:]
     del b.nodes[start:]
     del b.inputs[first:]
-    return RecordedBackward(nodes, values, gradients, error, passing, starts=starts)
+    reach = {p: walk.reach.get(key_of(edge), frozenset()) for p, edge in stops.items()}
+    return RecordedBackward(nodes, values, gradients, error, passing, starts=starts, rules=walk.rules, reach=reach)
 
 
 def _gradients_at(recorder, stops, found) -> dict:
@@ -76,11 +77,13 @@ class _Walk(Backward):
         self.stops, self.new_leaves = stops, new_leaves
         self.ends = {_source(e) for e in stops}
         self.passed: set = set()        # ends that a backward would have come by
+        self.reach: dict = {}           # key of an edge: numbers of the results that lead to it
+        self.rules: dict = {}           # node of the graph: the same of the eager node whose rule appended it
         self._gradients: dict = {}            # by node: the gradients of its results, behind the hooks of these
 
     def arrivals(self, edges, gradients) -> dict:
-        for edge, g in zip(edges, gradients):
-            self.deliver(edge, g)
+        for i, (edge, g) in enumerate(zip(edges, gradients)):
+            self._arrives(edge, g, frozenset((i,)))
         m = tls.m
         before = m.grad, m.autocast
         m.grad, m.autocast = False, None
@@ -106,13 +109,25 @@ class _Walk(Backward):
                 self.passed.add(node)
                 continue
             g = self.pending.pop(node, None)
-            for edge, grad in zip(node.edges, self.through(node, g) if g is not None else ()):
+            if g is None:
+                continue
+            nodes = self._recorder.builder.nodes
+            first, reach = len(nodes), self.reach[node]
+            grads = self.through(node, g)
+            self.rules.update(dict.fromkeys(nodes[first:], reach))
+            for edge, grad in zip(node.edges, grads):
                 if edge is not None and grad is not None:
-                    self.deliver(edge, grad)
+                    self._arrives(edge, grad, reach)
 
     def complete(self) -> dict:
         """Return {leaf: its gradient} of the leaves whose gradient is complete when the walk breaks off."""
         return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._gradient_at(e)) is not None}
+
+    def _arrives(self, edge, g, reach):
+        """Deliver a gradient to which these results lead."""
+        self.deliver(edge, g)
+        for key in {key_of(edge), _source(edge)}:
+            self.reach[key] = self.reach.get(key, frozenset()) | reach
 
     def deliver(self, edge, g):
         """Add a gradient to those that arrived. The first one at an end is added to an input, which stands for gradients that
@@ -197,6 +212,11 @@ class _Walk(Backward):
 
 def _source(edge):
     return edge.source if type(edge) is Output else edge
+
+
+def key_of(edge):
+    """Return the identity of an edge."""
+    return (edge.source, edge.index) if type(edge) is Output else edge
 
 
 def is_freed(node) -> bool:

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from ...runtime.core.node import Leaf
+from ...runtime.core.node import Leaf, source_of
 from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.memory_order import overlapping
-from .alias_table import share_memory
-from .backward import backward_of, is_freed
+from .alias_table import share_inputs, share_memory
+from .backward import backward_of, is_freed, key_of
 from .inputs import OUTSIDE, overlap_error
 from .outputs import output_of
-from .recording import Gradient, Recording, Write
+from .recording import Gradient, Link, Recording, Write, base_of
 from .tape import shared_memories, tape_of
 
 
@@ -39,14 +39,16 @@ def _effects_of(recorder, results) -> tuple:
     recorder.reads.check_lent()
     r = Recording(recorder.builder, inputs.sources, recorder.reads.cuts, hosts=recorder.hosts.steps, shared=inputs.shared,
                   scope=recorder.scope, devices=inputs.devices, orders=inputs.orders, kinds=swaps.kinds,
-                  joined=recorder.aliases.wholes)
+                  joined=recorder.aliases.wholes, bases=recorder.aliases.bases)
     r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
+    share_inputs(recorder, results, r.outputs)
     r.rebinds = swaps.outputs(results)
     r.updates = [(cell.source, cell.value) for cell in _written_cells(recorder)]
     r.writes = {cell.source: _write_of(recorder, cell) for cell in _written_cells(recorder)}
     if recorder.differentiates:
-        _add_rewritten(recorder, results, r.outputs, r.writes)
+        r.gained = _add_rewritten(recorder, results, r.outputs)
+        _tape_views(recorder, results, r.outputs)
     r.shown = recorder.hosts.shown
     written = {position for position, _ in r.updates}
     if overlapping(swaps.roots_before([c for c in inputs.cells if c.source in written]), swaps.roots_before(inputs.cells)):
@@ -59,7 +61,7 @@ def _effects_of(recorder, results) -> tuple:
             r.leaves.append((s.position, s.kind))
         if s.was_set or not s.is_as_before():
             r.grads.append((s.position, Gradient.of(recorder, s.gradient, results)))
-    r.turns, r.retained = gradients.turns(), sorted(gradients.retained)
+    r.turns, r.retained, r.detached = gradients.turns(), sorted(gradients.retained), gradients.detached_positions()
     new = {position for position, g in r.grads if g is not None and g.make is None}
     dense = {s.position: s.gradient for s in gradients.leaves.values() if s.position in new}
     before = _with_history(recorder, results, r.outputs)
@@ -85,31 +87,58 @@ def _written_cells(recorder) -> list:
 def _write_of(recorder, cell) -> Write:
     storage = cell.root._storage
     is_unchecked = not storage.was_overwritten(cell.began)
-    before, rewrites = recorder.inputs.histories.get(cell.source), _has_new_history(recorder, cell)
+    (position, root), *_ = recorder.inputs.over(cell)
+    before = recorder.inputs.histories.get(position)
     has_rule = before is not None and type(before) is not Leaf
-    return Write(max(storage.version - cell.began, 1), is_unchecked, has_rule and cell.by_root and not is_unchecked, rewrites,
-                 rewrites and before is None)
+    return Write(max(storage.version - cell.began, 1), is_unchecked, has_rule and cell.by_root and not is_unchecked,
+                 _has_new_history(recorder, position, root))
 
 
-def _add_rewritten(recorder, results, outputs, writes):
-    """Mark the inputs whose history goes on as results, since their gradients go through what the function did."""
+def _add_rewritten(recorder, results, outputs) -> list:
+    """Mark the inputs whose history goes on as results, since their gradients go through what the function did; return the
+    positions of those that had none before."""
+    gained = []
     for cell in _written_cells(recorder):
-        t = cell.root
-        if not writes[cell.source].rewrites:
-            continue
-        if t._base is not None or is_freed(t._node) or cell.source in recorder.aliases.wholes:
-            raise TraceError("this function cannot be traced: it writes in place to a view from outside, whose gradient then "
-                             f"goes through what it did{at(user_line())}; return the new value, or write under no_grad()")
-        if not any(r is t for r in results):
-            outputs.append(output_of(recorder, t, results))
-            results.append(t)
-        for i in [i for i, r in enumerate(results) if r is t]:
-            outputs[i] = replace(outputs[i], rewritten=True)
+        for position, t in recorder.inputs.over(cell):
+            if not _has_new_history(recorder, position, t) or (base_of(t) is not t and base_of(t) is cell.root):
+                continue
+            if t._base is not None or is_freed(t._node):
+                kind = "view" if t._base is not None else "tensor"
+                raise TraceError(f"this function cannot be traced: it writes in place to a {kind} from outside, whose gradient "
+                                 f"then goes through what it did{at(user_line())}; return the new value, or write under "
+                                 "no_grad()")
+            if recorder.inputs.histories.get(position) is None:
+                gained.append(position)
+            if not any(r is t for r in results):
+                if "_traced" not in t.__dict__:         # a base that the function reached through its views alone
+                    recorder.links.tie_outside(t, Link(recorder, cell, (), cell.value))
+                outputs.append(output_of(recorder, t, results))
+                results.append(t)
+            for i in [i for i, r in enumerate(results) if r is t]:
+                outputs[i] = replace(outputs[i], rewritten=True)
+    return gained
 
 
-def _has_new_history(recorder, cell) -> bool:
-    """Return whether memory from outside got another history than it came with."""
-    node = cell.root._node
-    if recorder.inputs.is_from(cell, "grad") or node is recorder.inputs.histories.get(cell.source):
+def _tape_views(recorder, results, outputs):
+    """Mark results that are views of an input, where another history than that of such a view leads to the input, or gradients
+    of other results must be added to theirs in eager code's order."""
+    is_one_of_many = any(o.has_history for o in outputs)
+    rewritten = {o.source for o in outputs if o.rewritten}
+    ends = {key_of(edge): position for position, edge in recorder.inputs.histories.items() if edge is not None}
+    for i, (t, o) in enumerate(zip(results, outputs)):
+        is_view = o.source is not None and o.requires_grad and o.chain and o.part is o.itself is o.leaf is None
+        if is_view and not o.same and not o.detached and o.source not in rewritten and not is_freed(t._node):
+            edge, has_hooks = t._node, False
+            while edge is not None and type(edge) is not Leaf and key_of(edge) not in ends:
+                node, _ = source_of(edge)
+                has_hooks = has_hooks or bool(node.pre_hooks or node.post_hooks)
+                edge = node.edges[0]
+            if is_one_of_many or has_hooks or key_of(edge) != key_of(recorder.inputs.histories.get(o.source)):
+                outputs[i] = replace(o, taped=True)
+
+
+def _has_new_history(recorder, position, t) -> bool:
+    """Return whether an input got another history than it came with."""
+    if recorder.inputs.sources[position].kind == "grad" or t._node is recorder.inputs.histories.get(position):
         return False
-    return cell.source not in recorder.gradients.changed or not cell.root.is_leaf
+    return position not in recorder.gradients.changed or not t.is_leaf

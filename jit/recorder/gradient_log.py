@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.core.composite_tensors import PARTS
-from ...runtime.core.node import Leaf
+from ...runtime.core.node import Leaf, Output
+from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError
 from ..guards.frames import unprofiled
@@ -23,6 +24,14 @@ def has_kept_gradient(t: Tensor) -> bool:
 def keeps_gradient(t: Tensor) -> bool:
     """Return whether `retain_grad()` was called."""
     return t._retains
+
+
+def hook_numbers_of(edge) -> tuple:
+    """Return the numbers of the hooks at an input's history, those of `retain_grad()` aside; no other hook ever gets them."""
+    node = edge.source if type(edge) is Output else edge
+    if type(node) is Leaf:
+        return node.hook_numbers()
+    return *[at for at, (kind, _) in (node.pre_hooks or {}).items() if kind != "retain"], *(node.post_hooks or ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +64,8 @@ class GradientLog:
         self._recorder, self._changing = recorder, changing
         self.leaves: dict[int, LeafState] = {}  # by id of the leaf
         self.retained: set = set()              # positions of inputs that keep their gradients from now on
+        self._hooked: tuple | None = None       # line that registered a hook on a tensor from outside
+        self.detached: list = []                # (position of an input, tensor) of `detach_()`
         self.changed: dict = {}                 # position of an input: (tensor, whether it required grad at first)
         self._first_gradients: list = []        # (tensor with a leaf, its state, weak reference to its first gradient)
         self._fixed: dict = {}                  # id of such a tensor: gradient, the same tensor at each call
@@ -75,7 +86,7 @@ class GradientLog:
         r = self._recorder
         position = r.inputs.position_of(t)
         if t._node is leaf and position is not None:
-            r.inputs.histories[position] = leaf
+            r.inputs.set_history(position, leaf)
         state = self.leaves[id(leaf)] = LeafState(position, leaf, grad)
         r.meets_hooks("a hook of a tensor", leaf.all_hooks())
         if grad is not None:
@@ -116,13 +127,15 @@ class GradientLog:
                 if grad is not None and (id(t) in self._fixed or id(grad) in reached)]
 
     def guard_hooks(self):
-        """Guard the hooks of captured leaves, which must be those that they had at first."""
+        """Guard the hooks of captured leaves. No input may get hooks inside, or lose some."""
         r = self._recorder
-        states = [s for s in self.leaves.values() if s.position is not None and r.inputs.sources[s.position].kind == "captured"]
-        if any(s.leaf.hook_numbers() != s.hooks for s in states):
-            r.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function")
-        if states:
-            r.guards.append(hooks_guard([s.leaf for s in states]))
+        if any(hook_numbers_of(edge) != hooks for edge, hooks in r.inputs.hooks.values()):
+            r.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function",
+                     self._hooked)
+        leaves = [s.leaf for s in self.leaves.values()
+                  if s.position is not None and r.inputs.sources[s.position].kind == "captured"]
+        if leaves:
+            r.guards.append(hooks_guard(leaves))
 
     # Values that gradient rules read.
 
@@ -231,6 +244,21 @@ class GradientLog:
         elif self._recorder.link(t).is_outside:
             self._recorder.refuse("it calls retain_grad() on a view of a tensor from outside", "do so outside of it")
 
+    def hooking(self, t: Tensor):
+        """A hook is about to be registered on `t`: if that is an input, its hooks before are known by now."""
+        if self._recorder.link(t).is_outside:
+            self._hooked = user_line()
+
+    def detaching(self, t: Tensor):
+        """`t` is about to lose its history. An input loses it in later calls, too."""
+        if self._recorder.inputs.position_of(t) is not None:
+            self.detached.append((self._recorder.inputs.position_of(t), t))
+
+    def detached_positions(self) -> list:
+        """Return the positions of inputs that have no history any more."""
+        return [position for position, t in self.detached
+                if t._node is None and self._recorder.inputs.histories.get(position) is not None]
+
     def requires_grad_changing(self, t: Tensor):
         """`t.requires_grad` is about to be set. An input changes it in later calls, too."""
         position = self._recorder.inputs.position_of(t)
@@ -248,7 +276,7 @@ class GradientLog:
             self.leaves[id(t._node)] = LeafState(None, t._node, None)
         else:
             self.note_leaf(t)
-            self._recorder.inputs.histories[position] = t._node
+            self._recorder.inputs.set_history(position, t._node)
 
     def turns(self) -> list:
         """Return (position, final `requires_grad`) of the inputs where it changed."""

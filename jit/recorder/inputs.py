@@ -18,6 +18,7 @@ from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError, at
 from ..guards.memory_order import is_root, layout_of
 from ..guards.state_guards import MemoryGuard, parts_guard
+from .gradient_log import hook_numbers_of
 from .recording import Cell, Link, Source, base_of
 
 OUTSIDE = ("argument", "base", "captured", "grad")      # kinds of sources with memory that outlives a call
@@ -32,8 +33,10 @@ class InputTable:
         self.cells: list[Cell] = []             # one for each memory from outside
         self.devices: dict[int, Any] = {}       # position: backend of an input that is not on the host
         self.orders: dict[int, tuple] = {}      # position of an argument: order of its dims in memory, unless row-major
-        self.histories: dict[int, Any] = {}     # position: the input's node when it came in
+        self.histories: dict[int, Any] = {}     # position: the input's node when it came in,
+        self.hooks: dict[int, tuple] = {}       # and that node with the numbers of its hooks
         self.own: dict[int, int] = {}           # id of a tensor over memory that is another input: its position
+        self.twins: dict[int, Tensor] = {}      # position of such a tensor: the tensor
         self.shared: list = []                  # (position of an argument, captured tensor over the same memory)
         self.arrays: dict = {}                  # id of an array among the arguments: tensor over its memory
 
@@ -48,8 +51,7 @@ class InputTable:
             r.links.tie_outside(t, Link(r, known, (), known.value))
             self.sources.append(Source("argument", position))
             if t is not known.root:             # else it is the same tensor, with one gradient
-                self.own[id(t)] = len(self.sources) - 1
-                self.histories[len(self.sources) - 1] = t._node
+                self._own(t)
             r.builder.input(name or f"arg{position}", aval)
         r.gradients.note_leaf(t)
 
@@ -67,7 +69,7 @@ class InputTable:
         order = order_of(t._a) if source.kind == "argument" else None
         if order is not None and t._a.transpose(order).flags.c_contiguous:
             self.orders[position] = order
-        self.histories[position] = t._node if source.kind in ("argument", "captured") else None
+        self.set_history(position, t._node if source.kind in ("argument", "captured") else None)
         cell = t._storage.cell = Cell(r, value, t, position, began=t._storage.version)
         self.cells.append(cell)
         r.links.tie_outside(t, Link(r, cell, (), value))
@@ -92,7 +94,7 @@ class InputTable:
             self.shared.append((self.sources[known.source].what, t))
         is_same = known is not None and (known.root is root or known.root._a is t._a)
         if is_same and known.root is not root and type(root._node) is Leaf and id(root) not in self.own:
-            self._enter_leaf(root, known)
+            self._enter_own(root, known)
         if not (is_same and (known.root is root or root.is_leaf)):
             if known is not None and known.version:
                 raise overlap_error()
@@ -104,6 +106,8 @@ class InputTable:
             r.gradients.note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not r:
             chain = () if t is root or t._a is known.root._a else t._chain
+            if t is not root and t._node is not None and r.differentiates and id(t) not in self.own:
+                self._enter_own(t, known, chain)
             r.links.tie_outside(t, Link(r, known, chain, None, -1))
             if t is not known.root and self.sources[known.source].kind == "captured":
                 r.guards.append(MemoryGuard.of(t, known.root))
@@ -115,18 +119,37 @@ class InputTable:
             return t
         return base_of(t) if base_of(t)._storage is t._storage else t       # (`base.data = new` moves the base)
 
-    def _enter_leaf(self, t, cell):
-        """Make a leaf over memory that is already an input another input, since it gets a gradient of its own."""
+    def _enter_own(self, t, cell, chain=()):
+        """Make a tensor over memory that is already an input another input, since it gets a gradient of its own."""
         r = self._recorder
-        self.own[id(t)] = len(self.sources)
         r.builder.input(f"captured{len(self.sources)}", t.aval)
         self.sources.append(Source("captured", t))
-        r.links.tie_outside(t, Link(r, cell, (), None, -1))
+        self._own(t)
+        r.links.tie_outside(t, Link(r, cell, chain, None, -1))
         r.gradients.note_leaf(t)
+
+    def _own(self, t):
+        """Note that a tensor over the memory of another input is the last input."""
+        position = self.own[id(t)] = len(self.sources) - 1
+        self.twins[position] = t
+        self.set_history(position, t._node)
+
+    def set_history(self, position, node):
+        """Note the history with which an input comes in."""
+        self.histories[position] = node
+        if node is not None:
+            self.hooks[position] = node, hook_numbers_of(node)
 
     def position_of(self, t) -> int | None:
         cell = self._recorder.link(t).cell
         return cell.source if t is cell.root else self.own.get(id(t), self._recorder.aliases.joined.get(id(t)))
+
+    def over(self, cell) -> list:
+        """Return (position, tensor) of the inputs that are all of some memory from outside."""
+        link = self._recorder.link
+        twins = [(p, t) for p, t in self.twins.items() if link(t).cell is cell and not link(t).chain]
+        position = self._recorder.aliases.joined.get(id(cell.root), cell.source)
+        return [(position, cell.root), *twins]
 
     def is_from(self, cell, *kinds: str) -> bool:
         """Return whether memory comes from an input of one of these kinds."""

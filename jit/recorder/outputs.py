@@ -85,6 +85,7 @@ class Output:
     whole: Value | None = None              # value of all of its new memory, which the tape saves,
     views: tuple = ()                       # and the views that lead from there to the result
     rewritten: bool = False                 # an input whose history goes on through the function
+    taped: bool = False                     # a view of an input, whose history is a part of the call's
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,
     is_data: bool = False                   # or of `.data`
@@ -92,6 +93,7 @@ class Output:
     locked: bool = False                    # its memory is read-only
     attributes: Attributes | None = None    # that the user gave it
     retains: bool = False                   # it keeps the gradients of later backwards
+    version: int = 0                        # count of writes to its new memory
     itself: Tensor | None = None            # the very tensor, if that is a view from outside
 
     @property
@@ -108,7 +110,8 @@ class Output:
     @property
     def has_history(self) -> bool:
         """Whether a backward after the call goes through what the function computed for it."""
-        return self.requires_grad and (self.source is None or self.rewritten) and not self.freed and self.leaf is None
+        is_own = self.source is None or self.rewritten or self.taped
+        return self.requires_grad and is_own and not self.freed and self.leaf is None
 
 
 def output_of(recorder, t, results) -> Output:
@@ -137,11 +140,14 @@ def memory_output(recorder, t) -> Output:
     if id(t) in recorder.aliases.joined:
         return Output(value, recorder.aliases.joined[id(t)], (), True, t.requires_grad)
     if root is not None and recorder.inputs.is_from(link.cell, *OUTSIDE):
-        return Output(value, link.cell.source, link.chain, t is root, t.requires_grad,
-                      detached=base_of(t) is not base_of(root), is_data=base_of(t)._is_data)
+        base, over = base_of(t), recorder.inputs.over(link.cell)
+        source, whole = next((x for x in over if base_of(x[1]) is base), (link.cell.source, root))
+        is_detached = base is not base_of(whole) or (t is not root and not link.chain)
+        return Output(value, source, link.chain, t is root, t.requires_grad, detached=is_detached, is_data=base._is_data)
     device = t.device if t._a.__class__ is DeviceArray else None
     return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
-                  order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable))
+                  order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable),
+                  version=t._shared.version if t._shared is not None else 0)
 
 
 def number_of(gradient, results) -> int | None:

@@ -22,6 +22,7 @@ from ...ir.source_location import Where
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
+from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
@@ -181,8 +182,10 @@ class Recorder:
 
     def chain_of(self, view: Tensor) -> tuple:
         """Return the view operators that lead from its base to a tensor, with symbolic sizes."""
+        if "_traced" not in view.__dict__:       # the function does not use it
+            return view._chain
         chain, base = self.link(view).chain, view._base
-        return chain if base is None else chain[len(self.link(base).chain):]
+        return chain if base is None or "_traced" not in base.__dict__ else chain[len(self.link(base).chain):]
 
     def fresh(self, t, value):
         """Give a tensor memory of its own, which holds a graph value."""
@@ -268,15 +271,17 @@ class Recorder:
         link = self.link(source)
         self.links.tie(t, Link(self, link.cell, link.chain, link.value, link.version))
 
-    def writing(self, dst: Tensor):
-        """A tensor is about to be written: a constant that nobody has read becomes an input before it changes."""
+    def writing(self, dst: Tensor, src):
+        """A tensor is about to be written: a constant that nobody has read becomes an input before it changes, and arguments
+        whose base gets another history become views of it."""
         cell = self.cell_of(dst)
         if cell is not None and cell.value is None:
             self._keep_constant(dst)
+        has_history = base_of(dst)._node is not None or (isinstance(src, Tensor) and src._node is not None)
+        if id(dst._storage) in self.aliases.read_only or (has_history and tls.m.grad and self.aliases.is_part(dst)):
+            self.aliases.join(dst._storage)
 
     def wrote(self, dst: Tensor, src):
-        if id(dst._storage) in self.aliases.read_only:
-            self.aliases.join(dst._storage)
         self.builder.line = self.here()
         link = self.link(dst)
         if link.value is None:
@@ -327,8 +332,8 @@ class Recorder:
 
     # Actions that a replay cannot repeat.
 
-    def refuse(self, what: str, instead: str):
-        raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
+    def refuse(self, what: str, instead: str, line=None):
+        raise TraceError(f"this function cannot be traced: {what}{at(line or user_line())}; {instead}")
 
     def permits(self, action: str, t: Tensor | None = None) -> bool:
         """Return whether this kind of recording repeats an action: "data", "host", "random", "schedule step" or "read"."""

@@ -129,14 +129,12 @@ class Write:
     unchecked       all went through `.data`
     rescues         the rule behind the tensor may want a copy first (`rescue_result`)
     rewrites        the tensor has another history from now on
-    gains_history   and had none before
     """
 
     count: int
     unchecked: bool
     rescues: bool
     rewrites: bool
-    gains_history: bool
 
 
 @dataclass
@@ -167,7 +165,10 @@ class Recording:
     scope: Scope | None = None                       # of symbolic sizes and numbers
     devices: dict = field(default_factory=dict)      # {input position: its backend, if not the host}
     orders: dict = field(default_factory=dict)       # {input position: order of its dims, unless row-major}
-    joined: list = field(default_factory=list)       # positions of inputs that are memory of other inputs
+    joined: dict = field(default_factory=dict)       # {position of an input: positions of the inputs that are parts of it}
+    bases: list = field(default_factory=list)        # (position of such a part, another one that must have the same base)
+    gained: list = field(default_factory=list)       # positions of inputs that have a history from now on,
+    detached: list = field(default_factory=list)     # and of those that have none any more
     kinds: dict = field(default_factory=dict)        # {position in `rebinds`: its first (sizes, dtype, order)}
     reached: list = field(default_factory=list)      # containers it reaches, if it changes arguments
     shown: set = field(default_factory=set)          # positions of inputs that host steps may read
@@ -178,7 +179,7 @@ class Recording:
     @property
     def has_effects(self) -> bool:
         """Whether a call has effects on tensors, random streams or the world that its results do not show."""
-        does = self.updates or self.grads or self.turns or self.rebinds or self.hosts or self.retained
+        does = self.updates or self.grads or self.turns or self.rebinds or self.hosts or self.retained or self.detached
         return bool(does) or any(s.kind == "key" for s in self.sources)
 
 
@@ -235,6 +236,8 @@ class RecordedBackward:
     memories    for each memory that these saved, its `SharedMemory`, or None
     starts      {position of an input: [value that stands for gradients which arrive there before, its sum with the first
                 gradient of this backward, count of gradients of this backward]}
+    rules       {node: numbers of the results that lead to the eager node whose rule appended it}; other nodes add gradients
+    reach       {position of an input: numbers of the results that lead to its gradient}
     """
 
     nodes: list
@@ -245,6 +248,8 @@ class RecordedBackward:
     tape: Any = None
     memories: list = field(default_factory=list)
     starts: dict = field(default_factory=dict)
+    rules: dict = field(default_factory=dict)
+    reach: dict = field(default_factory=dict)
 
 
 class LeafState:
@@ -254,10 +259,10 @@ class LeafState:
     resting     the input, if it did not require grad at some time, and kept its gradient itself
     """
 
-    __slots__ = ("_before", "hooks", "kind", "leaf", "position", "resting", "was_read", "was_set")
+    __slots__ = ("_before", "kind", "leaf", "position", "resting", "was_read", "was_set")
 
     def __init__(self, position: int | None, leaf: Leaf, before: Tensor | None):
-        self.position, self.leaf, self.hooks = position, leaf, leaf.hook_numbers()
+        self.position, self.leaf = position, leaf
         self.kind = kind_of_gradient(before)
         self._before = None if before is None else weakref.ref(before)
         self.was_read = self.was_set = False

@@ -5,8 +5,10 @@ Eager nodes save memory that a later write may change, and can be differentiated
 nodes where gradients of gradients are asked for.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 from ...ir.dtype import DType
@@ -14,7 +16,12 @@ from ...ir.graph.graph import Value
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.function import FunctionNode
-from ...runtime.core.node import ComplexNode, Leaf, Node, Output
+from ...runtime.core.device import Device
+from ...runtime.core.node import ComplexNode, Leaf, Node, Output, source_of
+from ...runtime.core.tensor import Size, Tensor
+from ...runtime.nn.base.parameter import Parameter
+from ..proxies.lazy_scalars import LazyScalar
+from .backward import key_of
 from .inputs import OUTSIDE
 from .recording import Saved
 
@@ -41,6 +48,35 @@ class Slot(NamedTuple):
     memory: int | None
 
 
+class KeptTensor(NamedTuple):
+    """A tensor among the attributes of a ctx: its value, and its edge. A result of the node itself has its index instead."""
+
+    slot: Slot
+    edge: Any
+    own: int | None
+
+
+class KeptNumber(NamedTuple):
+    """A lazy scalar among them: the value of its tensor."""
+
+    slot: Slot
+
+
+class KeptItems(NamedTuple):
+    """A container among them that the function made: its class and items."""
+
+    kind: type
+    items: tuple
+
+
+class KeptFunction(NamedTuple):
+    """A Python function that the function made: one like it, its defaults, and what its cells hold."""
+
+    like: Any
+    defaults: Any
+    cells: tuple
+
+
 @dataclass(frozen=True)
 class TapeNode:
     """An eager node without its arrays. `results` holds the numbers of the results whose backward reaches it.
@@ -57,6 +93,7 @@ class TapeNode:
     outs: Any
     inexact_outs: Any
     results: frozenset
+    hooks: tuple = ((), ())         # before its rule, as (which result, hook), and behind it
 
 
 @dataclass
@@ -78,11 +115,21 @@ class Memory:
 
 @dataclass(frozen=True)
 class Tape:
-    """Nodes, oldest first; the edges of the results; the memory they saved; and why no nodes can be restored, if so."""
+    """Eager nodes behind some results.
+
+    nodes     oldest first
+    roots     edges of the results
+    memories  that the nodes saved
+    used_up   for each node that a backward uses up, the numbers of the results that lead to it
+    reading   numbers of all results whose backward reads saved values
+    refusal   why no nodes can be restored, if so
+    """
 
     nodes: tuple
     roots: tuple
     memories: list
+    used_up: frozenset
+    reading: frozenset
     refusal: str = ""
 
     def over(self, number_of: Callable) -> "Tape":
@@ -90,11 +137,17 @@ class Tape:
         def numbered(x):
             if type(x) is Slot:
                 return Slot(number_of(x.value), x.memory)
+            if isinstance(x, (KeptTensor, KeptNumber, KeptItems, KeptFunction)):
+                return type(x)(*map(numbered, x))
+            if type(x) is dict:
+                return {k: numbered(v) for k, v in x.items()}
             return tuple(map(numbered, x)) if type(x) is tuple else x
 
         if self.refusal:
             return replace(self, nodes=(), roots=(), memories=[])
-        return replace(self, nodes=tuple([replace(n, saved=numbered(n.saved)) for n in self.nodes]), memories=[])
+        nodes = [replace(n, saved=numbered(n.saved), params=numbered(n.params) if n.kind is FunctionNode else n.params,
+                         hooks=numbered(n.hooks)) for n in self.nodes]
+        return replace(self, nodes=tuple(nodes), memories=[])
 
 
 class SharedMemory(NamedTuple):
@@ -137,15 +190,14 @@ def tape_of(recorder, results) -> Tape:
     return _Reader(recorder).read([t._node for t in results])
 
 
-def _key(edge):
-    return (edge.source, edge.index) if type(edge) is Output else edge
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), slice, Size, DType, Device, Aval)
 
 
-def _is_plain(x) -> bool:
-    """Return whether an attribute of a ctx is data that does not change."""
-    if isinstance(x, tuple):
-        return all(map(_is_plain, x))
-    return x is None or isinstance(x, (bool, int, float, complex, str, DType, Aval)) or is_symbol(x)
+def _is_global(x) -> bool:
+    """Return whether an object is a function or class that a module defines."""
+    if not isinstance(x, (type, FunctionType, BuiltinFunctionType)):
+        return False
+    return getattr(sys.modules.get(x.__module__ or ""), x.__qualname__, None) is x
 
 
 class _Reader:
@@ -154,7 +206,7 @@ class _Reader:
     def __init__(self, recorder):
         stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
         self._recorder = recorder
-        self._stops = {_key(edge): position for position, edge in stops.items()}
+        self._stops = {key_of(edge): position for position, edge in stops.items()}
         self._ends = {edge.source if type(edge) is Output else edge for edge in stops.values()}
         self._memories: dict = {}           # by id of the storage: (number, Memory)
         self._refusal = ""
@@ -168,7 +220,9 @@ class _Reader:
         for memory in memories:
             node = memory.savers[0]
             memory.rescued = len(memory.savers) == 1 and node in roots and type(node) is Node and "rescued" in node.op.traits
-        return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, self._refusal)
+        used_up = frozenset([results[n] for n in nodes if n.is_used_up])
+        reading = frozenset().union(*used_up, *[results[n] for n in nodes if n.pre_hooks or n.post_hooks])
+        return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, self._refusal)
 
     def _reach(self, roots) -> dict:
         """Return {node: numbers of the results that lead to it}."""
@@ -186,7 +240,7 @@ class _Reader:
     def _edge(self, edge, numbers):
         if edge is None:
             return None
-        position = self._stops.get(_key(edge))
+        position = self._stops.get(key_of(edge))
         if position is not None:
             return End(position)
         if type(edge) is Output and edge.source in numbers:
@@ -195,29 +249,60 @@ class _Reader:
 
     def _node_of(self, node, numbers, results) -> TapeNode:
         memories = {id(storage): self._memory(storage, version, node, results) for storage, version in node.saved_memory}
-        if node.pre_hooks or node.post_hooks:
-            self._refusal = "a hook was registered inside of it"
-        elif type(node) is FunctionNode:
-            return self._function_of(node, numbers, results, memories)
-        elif type(node) not in OWN or node.run is not None or type(node.saved) is not tuple:
+        hooks = self._hooks_of(node, numbers)
+        if isinstance(node, FunctionNode):
+            return self._function_of(node, numbers, results, memories, hooks)
+        kind: Any = type(node) if type(node) in OWN else type(node).__base__       # (once shown, it has a class of its name)
+        if kind not in OWN or node.run is not None or type(node.saved) is not tuple:
             self._refusal = f"{node.label} is no operator of ingot's own"
         if self._refusal:
             return TapeNode(Node, None, {}, (), (), None, None, results)
         traced = node.traced or (None,) * len(node.saved)
         saved = tuple([self._saved(*pair, memories, node.guards) for pair in zip(node.saved, traced)])
-        return TapeNode(type(node), node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
-                        node.outs, node.inexact_outs, results)
+        return TapeNode(kind, node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
+                        node.outs, node.inexact_outs, results, hooks)
 
-    def _function_of(self, node, numbers, results, memories) -> TapeNode:
-        state = node.state()
-        if state is None or not all(map(_is_plain, state[0].values())):
-            self._refusal = f"{node.cls.__name__} keeps other things than numbers in its ctx, or tensors as attributes"
-            state = {}, ()
-        attributes, tensors = state
+    def _hooks_of(self, node, numbers) -> tuple:
+        """Return the hooks of a node, those of `retain_grad()` aside, which only note what arrives."""
+        before = [hook for hook in (node.pre_hooks or {}).values() if hook[0] != "retain"]
+        owner = "a hook that was registered inside of it"
+        return (tuple([(which, self._kept(hook, owner, node, numbers)) for which, hook in before]),
+                tuple([self._kept(hook, owner, node, numbers) for hook in (node.post_hooks or {}).values()]))
+
+    def _function_of(self, node, numbers, results, memories, hooks) -> TapeNode:
+        attributes, tensors = node.state() or ({}, ())
+        if node.state() is None:
+            self._refusal = f"{node.cls.__name__} takes sparse tensors, or saved tensors under hooks"
+        attributes = {name: self._kept(x, f"attribute {name} of the ctx of {node.cls.__name__}", node, numbers)
+                      for name, x in attributes.items()}
         saved = tuple([s and (self._saved(s.array, s.traced, memories, ((s.storage, s.version),)), self._edge(s.edge, numbers),
                               s.index) for s in tensors])
         return TapeNode(FunctionNode, node.cls, {"attributes": attributes, "inputs": node.inputs},
-                        tuple([self._edge(e, numbers) for e in node.edges]), saved, node.outs, None, results)
+                        tuple([self._edge(e, numbers) for e in node.edges]), saved, node.outs, None, results, hooks)
+
+    def _kept(self, x, owner, node, numbers):
+        """Return an attribute of a ctx, or a hook, as data from which each call's own is made."""
+        r, kind = self._recorder, type(x)
+        known = None if r.tracker is None else r.tracker.known
+        if kind is LazyScalar:
+            return KeptNumber(Slot(r.value_of(x.tensor), None))
+        if kind in (Tensor, Parameter) and x.__dict__.get("_traced") is not None and r.link(x).recorder is r:
+            is_own = x._node is not None and source_of(x._node)[0] is node
+            index = (x._node.index if type(x._node) is Output else -1) if is_own else None
+            return KeptTensor(Slot(r.value_of(x), None), None if is_own else self._edge(x._node, numbers), index)
+        if kind in _PLAIN or is_symbol(x) or _is_global(x):
+            return x
+        if known is not None and (id(x) in known.outside or id(x) in known.objects or id(x) in known.modules):
+            return x
+        if kind in (tuple, list, set, frozenset, dict) and (known is None or not known.was_met(x)):
+            items = x.items() if kind is dict else x
+            return KeptItems(kind, tuple([self._kept(part, owner, node, numbers) for part in items]))
+        if kind is FunctionType and not x.__kwdefaults__:
+            cells = [c.cell_contents for c in x.__closure__ or ()]
+            return KeptFunction(x, self._kept(x.__defaults__, owner, node, numbers),
+                                tuple([self._kept(part, owner, node, numbers) for part in cells]))
+        self._refusal = f"{owner} holds a {kind.__name__} that calls could not make again"
+        return None
 
     def _memory(self, storage, version, node, results) -> int | None:
         """Return the number of saved memory that the recorder knows and that still holds what was saved."""

@@ -1,24 +1,85 @@
 """Gradients through a replayed trace: the backward graph, recorded once with the forward and run in backward."""
 
 from dataclasses import dataclass
-from functools import cache
 from operator import is_
 from typing import Any
 
 import numpy as np
 
 from ...ir.errors import AutogradError
-from ...ir.graph.graph import Value
+from ...ir.graph.graph import Builder, Value
+from ...ir.ops.core.shape import full
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.core.backend import HOST
-from ...runtime.core.device_array import DeviceArray, zeros_on_device_of
-from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import Leaf, Node, Output, aval_of, hooks_of, new_number, next_functions, source_of
 from ...runtime.core.tensor import wrap
 from ...runtime.core.writes import rewrite_history
-from ..recorder.recording import Gradient
-from .compile_segment import Job, Region, Result
+from ..recorder.backward import key_of
+from .compile_segment import Region, Result
 from .restore_tape import SavedView, restored
 from .symbolic_job import job_of
+
+
+class _Jobs:
+    """Jobs of a backward, one for each set of results whose gradients come in. As in eager code, rules of other results do not
+    run: these could make nan of zeros."""
+
+    def __init__(self, recording, nodes, numbers, wanted):
+        back = recording.backward
+        self._name, self._scope = recording.builder.name + "_backward", recording.scope
+        self._backend = next(iter(recording.devices.values()), HOST)
+        self._nodes, self._numbers, self._rules, self._seeds = nodes, numbers, back.rules, back.seeds
+        self._starts = {i: back.starts[p][0] for i, p in enumerate(back.gradients) if p in back.starts}
+        self._wanted, self._passing = wanted, [*back.passing.values()]
+        self._made: dict = {}
+
+    def of(self, going: frozenset, wholly=False, after=()) -> tuple:
+        """Return (job, position of each wanted value among its results, or None) for the gradients of the results `going`. The
+        job also gives the gradients of results from which others are computed, if `wholly`. The sums of the gradients numbered
+        `after` begin with what arrived before, in eager code's order."""
+        key = going, wholly, after
+        if key not in self._made:
+            self._made[key] = self._job_of(*key)
+        return self._made[key]
+
+    def made(self) -> list:
+        """Return the jobs so far; before the first backward, that for gradients of all results."""
+        if not self._made:
+            self.of(frozenset(range(len(self._seeds))))
+        return [job for job, _ in self._made.values()]
+
+    def _job_of(self, going, wholly, after):
+        missing = {s for i, s in enumerate(self._seeds) if i not in going}
+        missing.update([start for i, start in self._starts.items() if i not in after])
+        nodes, numbers = self._without(missing, going)
+        everything = [*self._wanted, *(self._passing if wholly else ())]
+        wanted = [v for v in everything if v not in missing]
+        positions = [None if v in missing else wanted.index(v) for v in everything]
+        nodes = _needed(nodes, [numbers[v] for v in wanted], numbers)
+        region = Region(self._name, nodes, numbers, scope=self._scope, backend=self._backend)
+        return job_of(region, [Result(numbers[v], owned=True) for v in wanted]), positions
+
+    def _without(self, missing, going) -> tuple:
+        """Return the nodes that run where some values are missing, and the numbers of all values. Further missing values are
+        added. A sum with one of them is its other part; a rule gets zeros."""
+        nodes, zeros, numbers = [], {}, dict(self._numbers)
+        for n in self._nodes:
+            rule = self._rules.get(n)
+            gone = [x for x in n.inputs if type(x) is Value and x in missing]
+            there = [x for x in n.inputs if type(x) is Value and x not in missing]
+            if not rule.isdisjoint(going) if rule is not None else not gone:
+                zeros.update(dict.fromkeys(gone))
+                nodes.append(n)
+            elif rule is not None or not there:
+                missing.update(n.outputs)
+            else:
+                numbers[n.outputs[0]] = numbers[there[0]]
+        builder = Builder(self._name)
+        for x in zeros:
+            zero = builder.call(full, None, shape=x.aval.shape, value=0, dtype=x.aval.dtype)
+            numbers[zero] = numbers[x]
+        return [*builder.nodes, *nodes], numbers
 
 
 @dataclass
@@ -33,13 +94,12 @@ class Differential:
     tape       eager nodes behind the results, over the backward's slots
     rewritten  indices of outputs that are inputs whose history goes on
     starts     {number of a wanted gradient that is a sum: slot of the gradient that arrived at its input before}
-    job_after  returns a job that begins these sums (by number) with what arrived before, in eager code's order
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
-    sharing    for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
     reach      for each wanted gradient, the numbers of the incoming ones that lead to it; none if it is always there
-    passing    {number of a result from which others are computed: (position in the results of `whole`, the job that also
-               gives these gradients; the numbers of the incoming ones that lead to it)}
+    jobs       the jobs that compute them
+    passing    {number of a result from which others are computed: (position in what jobs give `wholly`, the numbers of the
+               incoming ones that lead to it)}
     """
 
     wanted: list
@@ -48,16 +108,13 @@ class Differential:
     seeds: list
     grads: list
     reach: list
-    sharing: list
-    job: Job
+    jobs: _Jobs
     passing: dict
-    whole: Job
     memories: list
     shared: list
     tape: Any
     rewritten: frozenset
     starts: dict
-    job_after: Any
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
     @staticmethod
@@ -82,32 +139,21 @@ class Differential:
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
                                 + [v for v in everything if v not in own])
-        values = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
-        starts = _Starts(back, nodes, values)
-        numbers = starts.numbers(())
+        numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         roots = {m.whole: m for m in memories if m.whole is not None and (m.kind != "input" or m.whole.node is not None)}
         shared = [(m.kind, m.position, slots[v]) for v, m in roots.items() if v in numbers and v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
-        name = recording.builder.name + "_backward"
-        backend, scope = next(iter(recording.devices.values()), HOST), recording.scope
-
-        def job_for(name, nodes, wanted, after=()):
-            numbers = starts.numbers(after)
-            region = Region(name, starts.nodes(nodes, after), numbers, scope=scope, backend=backend)
-            return job_of(region, [Result(numbers[v], owned=True) for v in wanted])
-
-        whole = job_for(name, nodes, everything)
-        leads, _ = _paths(nodes, back.seeds, [Gradient((v,)) for v in back.passing.values()])
-        passing = {i: (len(there) + n, lead) for n, (i, lead) in enumerate(zip(back.passing, leads))}
-        nodes = _needed(nodes, there)
-        job = job_for(name, nodes, there) if back.passing else whole
-        reach, sharing = _paths(nodes, back.seeds, found)
-        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, sharing,
-                            job, passing, whole, [m and m._replace(whole=None, values=()) for m in back.memories], shared,
+        jobs = _Jobs(recording, nodes, numbers, there)
+        leads = _reach(nodes, back.seeds)
+        passing = {i: (len(there) + n, leads.get(v, frozenset())) for n, (i, v) in enumerate(back.passing.items())}
+        starts = {i: numbers[start] for i, p in enumerate(back.gradients) if p in back.starts
+                  for start, _, count in [back.starts[p]] if count > 1 and start in numbers}
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
+                            [back.reach[p] for p in back.gradients], jobs, passing,
+                            [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            frozenset([i for i in results if recording.outputs[i].rewritten]), starts.several,
-                            cache(lambda after: job_for(name + "_after", nodes, there, after)), back.error)
+                            frozenset([i for i in results if recording.outputs[i].rewritten]), starts, back.error)
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
@@ -115,45 +161,12 @@ class Differential:
         return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
 
 
-class _Starts:
-    """The sums of gradients in a recorded backward, and the additions with which they begin."""
-
-    def __init__(self, back, nodes, values):
-        wanted = {position: i for i, position in enumerate(back.gradients)}
-        self._values, live = values, set(nodes)
-        self._first = {wanted[p]: total for p, (_, total, _) in back.starts.items() if total.node in live}
-        self.several = {wanted[p]: values[start] for p, (start, total, count) in back.starts.items()
-                        if count > 1 and total.node in live}
-
-    def numbers(self, after) -> dict:
-        """Return the number of each value; sums that are not in `after` begin with their first gradient."""
-        alike = {total: self._values[total.node.inputs[1]] for i, total in self._first.items() if i not in after}
-        return {**self._values, **alike}
-
-    def nodes(self, nodes, after) -> list:
-        left_out = {total.node for i, total in self._first.items() if i not in after}
-        return [n for n in nodes if n not in left_out]
-
-
-def _paths(nodes, seeds, gradients) -> tuple:
-    """Return for each gradient the numbers of the seeds that it depends on, and for each seed the numbers of the seeds that
-    need a forward value which it needs."""
-    known: dict = {}
-    for i, seed in enumerate(seeds):
-        known[seed] = known.get(seed, frozenset()) | {i}
+def _reach(nodes, seeds) -> dict:
+    """Return for each value of a backward the numbers of the seeds that it depends on."""
+    known: dict = {seed: frozenset((i,)) for i, seed in enumerate(seeds)}
     for n in nodes:
-        reach = frozenset().union(*[known.get(x, ()) for x in n.inputs if type(x) is Value])
-        known.update(dict.fromkeys(n.outputs, reach))
-    needs: dict = {}
-    for n in reversed(nodes):
-        mine = known[n.outputs[0]] or frozenset().union(*[needs.get(v, ()) for v in n.outputs])
-        for x in n.inputs:
-            if type(x) is Value and not known.get(x):
-                needs[x] = needs.get(x, frozenset()) | mine
-    own = {v for n in nodes for v in n.outputs}
-    shared = [need for v, need in needs.items() if v not in own and not v.is_input]
-    sharing = [frozenset((i,)).union(*[need for need in shared if i in need]) for i in range(len(seeds))]
-    return [frozenset() if g is None else known.get(g.values[-1], frozenset()) for g in gradients], sharing
+        known.update(dict.fromkeys(n.outputs, frozenset().union(*[known.get(x, ()) for x in n.inputs if type(x) is Value])))
+    return known
 
 
 def _views_of_shared(nodes, values, memories) -> dict:
@@ -183,13 +196,14 @@ def _saved_in(value, numbers, views):
     return SavedView(numbers[steps[0].inputs[0]], chain)
 
 
-def _needed(nodes, values):
-    """Return the nodes that the values of gradients depend on."""
+def _needed(nodes, values, numbers=None):
+    """Return the nodes that some values depend on; values that have the same number are one."""
+    name_of = numbers.__getitem__ if numbers is not None else lambda v: v
     live, needed = set(values), []
     for n in reversed(nodes):
-        if any(v in live for v in n.outputs):
+        if any(name_of(v) in live for v in n.outputs):
             needed.append(n)
-            live.update(x for x in n.inputs if type(x) is Value)
+            live.update([name_of(x) for x in n.inputs if type(x) is Value])
     return needed[::-1]
 
 
@@ -199,17 +213,18 @@ class TraceNode:
     label = "TraceBackward"
     op = None
 
-    def __init__(self, differential, edges, residuals, guards, outs, symbols=()):
+    def __init__(self, differential, edges, residuals, guards, outs, symbols=(), ends=()):
         self.differential = differential
         self.symbols = symbols       # the values of symbolic sizes
         self.edges = edges
+        self.ends = ends             # the histories of the inputs, to which gradients of higher order may lead
         self.residuals = residuals
         self.guards = guards         # for each of the differential's memories (storage, version), or None
         self.outs = outs
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
         self.precomputed: list | None = None           # what `whole` gave for the gradients that come next
-        self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
+        self.freed: frozenset = frozenset()     # numbers of the results whose nodes a backward has used up,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
         self.rules: Any = None                  # the eager nodes, once they are restored
 
@@ -225,10 +240,14 @@ class TraceNode:
     register_prehook = Node.register_prehook
 
     def release(self):
-        """Free saved values of the results through which a backward went; values that other results need stay."""
-        self.freed = self.freed.union(*[self.differential.sharing[i] for i in self.going])
-        if self.differential is None or len(self.freed) == len(self.differential.seeds):
+        """Free the nodes of the results through which a backward went; what other results need stays."""
+        self.freed |= self.going
+        if self.differential is None or all(map(self._is_used_up, self.differential.tape.reading)):
             self.residuals = None
+
+    def _is_used_up(self, i) -> bool:
+        """Return whether a backward has used up a node behind a result."""
+        return any(i in results and not results.isdisjoint(self.freed) for results in self.differential.tape.used_up)
 
     def run(self, engine, slots):
         """Return gradients of the inputs, given those of the results (a gap is zero)."""
@@ -251,7 +270,10 @@ class TraceNode:
         of the job, so the job runs first where something looks at them."""
         d = self.differential
         looked_at = self._looked_at(engine)
-        if not looked_at or self.residuals is None:
+        if looked_at and self.rules is not None and not engine.on_tensors:
+            raise AutogradError("a gradient of higher order went through a traced function before, so the gradient of a result "
+                                "from which it computes others can be looked at with create_graph=True alone")
+        if not looked_at or self.rules is not None:
             return engine.show(self, slots)
         made = self._computed(engine, slots, wholly=True)
         there = {i for i, g in enumerate(slots) if g is not None}
@@ -285,10 +307,10 @@ class TraceNode:
         return found
 
     def _computed(self, engine, slots, wholly=False, earlier=()) -> list:
-        """Return the results of the job, or of the `whole` job, for gradients of the results; `earlier` ones begin sums."""
+        """Return what a job gives for gradients of the results, perhaps `wholly`; `earlier` ones begin sums."""
         d = self.differential
         self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
-        if self.residuals is None or not self.freed.isdisjoint(self.going):
+        if d is None or any(map(self._is_used_up, self.going)):
             raise AutogradError("backward went through a traced function a second time, but what it had saved is freed after "
                                 "the first; call the first backward with retain_graph=True")
         if engine.on_tensors:
@@ -297,16 +319,12 @@ class TraceNode:
         for guard, memory in zip(self.guards, d.memories):
             if guard is not None and guard[0].version != guard[1] and not memory.results.isdisjoint(self.going):
                 self._check(memory.kind, *guard)
-        env = {}
-        for (_, number), value in zip(d.residuals, self.residuals):
-            env[number] = value
-        example = next(g for g in slots if g is not None)
-        for number, g, aval in zip(d.seeds, slots, self.outs):
-            env[number] = zeros_on_device_of(example, aval.shape, aval.dtype.np) if g is None else g
-        for i in earlier:
-            env[d.starts[i]] = earlier[i]
-        job = d.whole if wholly else d.job_after(tuple(earlier)) if earlier else d.job
-        return job.run(env, self.symbols)
+        env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
+        env.update([(number, g) for number, g in zip(d.seeds, slots) if g is not None])
+        env.update([(d.starts[i], g) for i, g in dict(earlier).items()])
+        job, positions = d.jobs.of(self.going, wholly, tuple(earlier))
+        made = job.run(env, self.symbols)
+        return [None if at is None else made[at] for at in positions]
 
     def _check(self, kind, storage, version):
         """Raise if saved memory was overwritten."""
@@ -336,20 +354,38 @@ class TraceNode:
         d = self.differential
         if d.error is not None:
             return "its backward raises"
-        if d.passing and self.pre_hooks:
-            return "a hook looks at a result of it from which it computes others"
+        if self.residuals is None:
+            return "what it had saved is freed"
+        if d.passing and any(which in ("retain", "node") for which, _ in (self.pre_hooks or {}).values()):
+            return "retain_grad() or a hook of a node looks at a result of it from which it computes others"
         return d.tape.refusal
 
     def expand(self, engine):
         """Restore the eager nodes, which from now on are behind this one."""
         d = self.differential
-        if self.rules is not None or d is None or self.residuals is None or self._kept():
+        if self.rules is None and (d is None or self._kept()):
             return
-        if d.passing and any((self, i) in (engine.targets or ()) for i in d.passing):
-            return
+        if self.rules is None:
+            self._restore(d)
+        for i in d.passing:
+            self._hand_over(i, engine)
+
+    def _restore(self, d):
         arrays = {number: a for (_, number), a in zip(d.residuals, self.residuals)}
         self.rules, self.edges = restored(self, arrays)
         self.residuals = None
+
+    def _hand_over(self, i, engine):
+        """Let hooks and the caller look at the gradient of a result at its restored node, where it is complete."""
+        root, index = source_of(self.edges[i])
+        hooks = self.pre_hooks or {}
+        for at in [at for at, (which, _) in hooks.items() if which == i]:
+            hooks_of(root, "pre_hooks")[at] = index, hooks.pop(at)[1]
+        key, targets = key_of(self.edges[i]), engine.targets
+        if targets is not None and (self, i) in targets:
+            targets.setdefault(key)
+            engine.wanted.add(root)
+            engine.endings.append(lambda: targets.update({(self, i): targets[key]}))
 
     def _gradient(self, g, results):
         """Return a gradient as an array, or as a sparse tensor."""
@@ -367,8 +403,9 @@ def used_up(a) -> Output:
 def attach(differential, replay, results):
     """Put a replay on the tape, if anything that it used requires a gradient, and return its node."""
     inputs = [replay.tensors[i] for i in differential.wanted]
-    edges = tuple([t._former_leaf if t._node is None else t._node for t in inputs])
-    if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made
+    ends = tuple([t._former_leaf if t._node is None else t._node for t in inputs])
+    edges = ends if differential.error else tuple([None if g is None else e for g, e in zip(differential.grads, ends)])
+    if ends and not any(e is not None for e in ends):     # none at all: it all ends at leaves that the function has made
         return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
     env, tensors = replay.env, replay.tensors
@@ -378,7 +415,7 @@ def attach(differential, replay, results):
     residuals = [env[slot] for slot, _ in differential.residuals]
     guards = [None if m is None else (tensors if m.kind == "input" else results)[m.position]._storage.guard()
               for m in differential.memories]
-    node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
+    node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
     for k, i in enumerate(differential.results):
         if i in differential.rewritten:
             new = wrap(results[i]._a)

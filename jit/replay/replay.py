@@ -179,9 +179,12 @@ class Replay:
         for (_, o), t in zip(finish.outputs, made):
             if o.retains and t is not None and t.requires_grad:
                 Tensor.retain_grad(t)
+        for position in finish.detached:
+            self.tensors[position].detach_()
         if finish.rebinds:
-            self._rebind(node, [(position, self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of])
-                          for (position, slot, o), at in zip(finish.rebinds, memory)])
+            self._rebind(node, [(position, self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of],
+                                 o.source == position and not o.detached)
+                                for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
 
     def _host_steps(self, finish, work, hosts, arrays):
@@ -203,11 +206,11 @@ class Replay:
             t._retained_grad = g
 
     def _rebind(self, node, pairs):
-        """Do `t.data = new` for all (position of the input t, new) at once. Saved values of the replay's own `node` stay as
-        recorded."""
+        """Do `t.data = new` for all (position of the input t, new, whether that is a view of t itself) at once. Saved values of
+        the replay's own `node` stay as recorded."""
         before = {id(guard[0]): guard[0].version for guard in node.guards if guard is not None} if node is not None else {}
-        for t, new, memory in [(self.tensors[position], new, memory_of(new)) for position, new in pairs]:
-            if new._base is t:
+        for t, new, is_own, memory in [(self.tensors[position], new, own, memory_of(new)) for position, new, own in pairs]:
+            if new._base is t or (is_own and new._base is t._base is not None):
                 become(t, new, "a traced function")
             else:
                 lie_over(t, memory)
@@ -267,6 +270,8 @@ class Replay:
         t = wrap(a)
         if (output.device is None) == (t._a.__class__ is DeviceArray):
             t = move_to(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
+        if output.version:
+            t._own_storage().version = output.version
         if output.locked:
             t._a.flags.writeable = False
         return t

@@ -4,6 +4,7 @@ Each node gets the operator's parameters of this call, the arrays that the repla
 derivatives of any order, vmap over them, and forward mode are eager's.
 """
 
+from types import CellType, FunctionType
 from typing import NamedTuple
 
 from ...ir.opdef.aval import Aval
@@ -11,9 +12,10 @@ from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device_array import zeros_on_device_of
-from ...runtime.core.node import Output
+from ...runtime.core.node import Output, hooks_of
+from ...runtime.core.structure import add_hook
 from ...runtime.core.tensor import wrap
-from ..recorder.tape import End, Slot
+from ..recorder.tape import End, KeptFunction, KeptItems, KeptNumber, KeptTensor, Slot
 
 
 class SavedView(NamedTuple):
@@ -26,7 +28,7 @@ class SavedView(NamedTuple):
 def restored(trace_node, arrays) -> tuple:
     """Return (nodes of the tape, edges of the results) for the node of a replay; `arrays` are its saved values by number."""
     d = trace_node.differential
-    restorer = _Restorer(trace_node, arrays, dict(zip(d.wanted, trace_node.edges)))
+    restorer = _Restorer(trace_node, arrays, dict(zip(d.wanted, trace_node.ends)))
     nodes = [restorer.node(spec) for spec in d.tape.nodes]
     return nodes, tuple([restorer.edge(e) for e in d.tape.roots])
 
@@ -48,21 +50,47 @@ class _Restorer:
         return node if e.result is None else Output(node, e.result)
 
     def node(self, spec):
-        node = self._function(spec) if spec.kind is FunctionNode else self._operator(spec)
+        own: list = []          # (its results among what it keeps, their index)
+        node = self._function(spec, own) if spec.kind is FunctionNode else self._operator(spec)
         node.number = self._of.number - 1 + (len(self._made) + 1) / (len(self._of.differential.tape.nodes) + 1)
+        for which, hook in spec.hooks[0]:
+            add_hook(hooks_of(node, "pre_hooks"), (which, self._kept(hook, own)))
+        for hook in spec.hooks[1]:
+            add_hook(hooks_of(node, "post_hooks"), self._kept(hook, own))
+        for t, index in own:
+            t._node = node if index < 0 else Output(node, index)
         if not self._of.freed.isdisjoint(spec.results):
             node.release()
         self._made.append(node)
         return node
 
-    def _function(self, spec):
+    def _function(self, spec, own):
         saved = []
         for s in spec.saved:
             guards: list = []
             saved.append(s and (self._saved(s[0], guards), self.edge(s[1]), s[2], guards[0] if guards else None))
-        attributes = {name: self._plain(x) for name, x in spec.params["attributes"].items()}
+        attributes = {name: self._kept(x, own) for name, x in spec.params["attributes"].items()}
         inputs, outs = (tuple(map(self._plain, avals)) for avals in (spec.params["inputs"], spec.outs))
         return FunctionNode.like(spec.op, tuple(map(self.edge, spec.edges)), inputs, outs, attributes, saved)
+
+    def _kept(self, x, own):
+        """Return an attribute of a ctx, or a hook; results of the node itself are added to `own`, with their index."""
+        if type(x) is KeptNumber:
+            return self._saved(x.slot, []).item()
+        if type(x) is KeptItems:
+            return x.kind([self._kept(part, own) for part in x.items])
+        if type(x) is KeptFunction:
+            cells = tuple([CellType(self._kept(part, own)) for part in x.cells])
+            like, defaults = x.like, self._kept(x.defaults, own)
+            return FunctionType(like.__code__, like.__globals__, like.__name__, defaults, cells)
+        if type(x) is not KeptTensor:
+            return self._plain(x)
+        t = wrap(self._saved(x.slot, []))
+        if x.own is None:
+            t._node = self.edge(x.edge)
+        else:
+            own.append((t, x.own))
+        return t
 
     def _operator(self, spec):
         guards: list = []

@@ -106,11 +106,12 @@ class Finish:
     hosts: list                  # (host step, slots)
     turns: list                  # (input position, whether it requires grad from now on)
     retained: list               # positions of inputs that keep their gradients from now on
+    detached: list               # positions of inputs that lose their history
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
     template: Any
     parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
-    joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
+    joined: dict = field(default_factory=dict)       # {position of an input, which is written once all was read: its parts}
     shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
     hosted: Any = None           # checks behind the host steps
     held: tuple = ()             # slots of earlier segments that are handed out
@@ -129,13 +130,13 @@ class Finish:
     @property
     def old_values(self) -> list:
         """Slots of inputs that a backward reads as they were before this call writes to them."""
-        written = {-1 - position for position, _ in self.updates}
+        written = {-1 - part for position, _ in self.updates for part in (position, *self.joined.get(position, ()))}
         return [] if self.differential is None else [slot for slot, _ in self.differential.residuals if slot in written]
 
     @property
     def does_more(self) -> bool:
         """Whether a call does more than returning plain results."""
-        does = self.updates or self.grads or self.hosts or self.turns or self.rebinds or self.retained
+        does = self.updates or self.grads or self.hosts or self.turns or self.rebinds or self.retained or self.detached
         return bool(does) or self.differential is not None
 
     def has_order_of(self, recording) -> bool:
@@ -253,7 +254,8 @@ def _finish(recording, slots):
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
-                  recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
+                  recording.turns, recording.retained, recording.detached,
+                  [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.template,
-                  sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), frozenset(recording.shown),
+                  sorted(parts, key=lambda part: part[1].part.is_view), recording.joined, frozenset(recording.shown),
                   recording.hosted, writes=recording.writes)

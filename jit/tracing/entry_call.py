@@ -232,12 +232,14 @@ class _Writer:
         return [*lines, f"found = ({', '.join(made)},)"] if len(made) > 1 else [*lines, f"found = ({made[0]},)"]
 
     def _results(self, positions):
-        lines = []
-        for i, (at, back) in enumerate(positions):
+        lines, finish = [], self.entry.tree.first.finish
+        for i, ((at, back), (_, output)) in enumerate(zip(positions, finish.outputs)):
             transpose = "" if back is None else f".transpose({back})"
             lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{transpose}", f"t{i}._node = t{i}._shared = None"]
+            if output.version:
+                lines.append(f"t{i}._own_storage().version = {output.version}")
         made = ", ".join([f"t{i}" for i in range(len(positions))])
-        template = self.entry.tree.first.finish.template
+        template = finish.template
         symbols = ", symbols" if template.has_symbols else ""
         return [*lines, "return t0" if template.is_single else f"return {self._name(template.give)}([{made}]{symbols})"]
 

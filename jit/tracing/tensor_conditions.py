@@ -8,7 +8,7 @@ from ...runtime.core.tensor import Tensor
 from ..guards.memory_order import may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
-from ..recorder.recording import Source, kind_of_gradient
+from ..recorder.recording import Source, base_of, kind_of_gradient
 
 _array_of, _node_of = attrgetter("_a"), attrgetter("_node")
 _QUERIES = {attributes_seen: "a tensor has other attributes, for which the function asks",
@@ -35,7 +35,7 @@ class TensorConditions:
         self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
         self.apart: dict = {}            # id -> weak reference to a tensor that no other argument may be
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
-        self.clashes: dict = {}          # positions or ids -> sources of two inputs that must not overlap
+        self._pairs = PairConditions()
         self.written: dict = {}          # id -> captured tensor that is written in place
         self.writes = self.writes_arguments = self.rebinds = False
 
@@ -43,7 +43,7 @@ class TensorConditions:
         """Add the conditions of a path; `guards` are all of the entry."""
         captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
         toggled = {*[position for position, _ in recording.turns],
-                   *[position for position, write in recording.writes.items() if write.gains_history]}
+                   *recording.gained, *recording.detached}
         self.captured = joined(self.captured, [
             (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in toggled), order))
             for i, t, (*shape_and_dtype, order) in [
@@ -53,8 +53,7 @@ class TensorConditions:
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         self.apart = {**self.apart, **recording.apart}
-        pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
-        self.clashes = joined(self.clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
+        self._pairs.add(recording)
         self._gradients.add(recording, guards, self.same)
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
@@ -70,7 +69,7 @@ class TensorConditions:
         self.sharing = self._sharing()
         self.devices = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self._gradients.leaves or self.layouts
-                              or self.clashes)
+                              or self._pairs)
 
     def _find_storages(self):
         """Find the memory that arguments must not share: that of captured tensors which are written or have gradients, or of
@@ -103,9 +102,9 @@ class TensorConditions:
         why = self._gradients.changed(arguments, self.storages, self.writes)
         if why is not None:
             return why
-        for pair in self.clashes.values():
-            if may_overlap(*[_tensor_of(source, arguments) for source in pair]):
-                return "a tensor whose memory is replaced lies over one that is written"
+        why = self._pairs.changed(arguments)
+        if why is not None:
+            return why
         for (_, _, query), (source, answer) in self.layouts.items():
             if query(arguments[source.what] if source.kind == "argument" else source.what) != answer:
                 return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
@@ -153,6 +152,32 @@ class TensorConditions:
         for tensors that the recorded call has left in another state."""
         return [n if (n is None or type(n) is Leaf) and (n is not None) is needs else Leaf
                 for n, (_, _, needs) in zip(map(_node_of, self.tensors), self.arrays)]
+
+
+class PairConditions:
+    """Conditions on the memory of two inputs."""
+
+    def __init__(self):
+        self._bases: dict = {}           # pairs of arguments that must be views of one base
+        self._clashes: dict = {}         # positions or ids -> sources of two inputs that must not overlap
+
+    def add(self, recording):
+        """Add the conditions of a path."""
+        bases = [tuple([recording.sources[i].what for i in pair]) for pair in recording.bases]
+        self._bases = joined(self._bases, [(pair, None) for pair in bases])
+        pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
+        self._clashes = joined(self._clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
+
+    def changed(self, arguments):
+        """Return in words which condition does not hold, or None."""
+        if any(base_of(arguments[i]) is not base_of(arguments[j]) for i, j in self._bases):
+            return "arguments that the function writes to are no longer views of one tensor"
+        if any(may_overlap(*[_tensor_of(source, arguments) for source in pair]) for pair in self._clashes.values()):
+            return "a tensor whose memory is replaced lies over one that is written"
+        return None
+
+    def __bool__(self):
+        return bool(self._bases or self._clashes)
 
 
 class GradientConditions:
@@ -207,21 +232,23 @@ class GradientConditions:
 
 
 def _origin(sources, position) -> Source:
-    """Return the source of an input; that of a gradient refers to the source of its leaf."""
+    """Return the source of an input; that of a gradient or base refers to the source of its leaf or part."""
     source = sources[position]
-    return Source("grad", sources[source.what]) if source.kind == "grad" else source
+    return Source(source.kind, sources[source.what]) if source.kind in ("grad", "base") else source
 
 
 def _name_of(source) -> tuple:
     """Return the identity of such a source."""
-    if source.kind == "grad":
-        return "grad", _name_of(source.what)
+    if source.kind in ("grad", "base"):
+        return source.kind, _name_of(source.what)
     return source.kind, source.what if source.kind == "argument" else id(source.what)
 
 
 def _tensor_of(source, arguments):
     if source.kind == "grad":
         return _tensor_of(source.what, arguments).grad
+    if source.kind == "base":
+        return base_of(_tensor_of(source.what, arguments))
     return arguments[source.what] if source.kind == "argument" else source.what
 
 

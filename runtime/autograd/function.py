@@ -186,6 +186,10 @@ class FunctionNode(Node):
             g = sum_to(g, shape=want.shape)
         return g if g.dtype is want.dtype else cast(g, dtype=want.dtype)
 
+    @property
+    def is_used_up(self) -> bool:
+        return bool(self.ctx._saved)
+
     def release(self):
         if self.ctx._saved:
             self.ctx._saved = Freed()

@@ -34,6 +34,8 @@ def register_hook(self, hook) -> RemovableHandle:
     """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
+    if tls.m.recorder is not None:
+        tls.m.recorder.gradients.hooking(self)
     if type(self._node) is Leaf:
         return add_hook(hooks_of(self._node, "hooks"), hook)
     node, index = source_of(self._node)
@@ -46,6 +48,8 @@ def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is not Leaf:
         raise AutogradError("post accumulate grad hooks go on leaf tensors only; use register_hook for this one")
+    if tls.m.recorder is not None:
+        tls.m.recorder.gradients.hooking(self)
     return add_hook(hooks_of(self._node, "post_hooks"), (False, weakref.ref(self), hook))
 
 

@@ -130,9 +130,14 @@ class Node:
         if storage.data_swaps is not None:
             renew(self, storage)
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether a backward through the node frees what it saved."""
+        return bool(self.guards) or type(self.saved) is not tuple
+
     def release(self):
         """Free saved values; a node without any can be used again."""
-        if self.guards or type(self.saved) is not tuple:
+        if self.is_used_up:
             self.saved = FREED
             self.guards = ()
 

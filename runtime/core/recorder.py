@@ -13,6 +13,8 @@ class GradientEvents(Protocol):
     def accessed(self, t, setting): ...                     # `t.grad` is about to be read, or set
     def leaf_read(self, leaf): ...                          # the gradient of a leaf is about to be read
     def leaf_set(self, leaf): ...                           # the gradient of a leaf was replaced
+    def hooking(self, t): ...                               # a hook is about to be registered on `t`
+    def detaching(self, t): ...                             # `t` is about to lose its history
     def requires_grad_changing(self, t): ...                # `t.requires_grad` is about to be set, perhaps to its old value
     def requires_grad_started(self, t): ...                 # `t` became a leaf that requires grad
     def retaining(self, t): ...                             # `t.retain_grad()` was called
@@ -104,7 +106,7 @@ class Recorder(Protocol):
     def created(self, t, data=None): ...                    # a tensor was made from Python data, without an operator
     def argument_array(self, array) -> Any: ...             # return a tensor for an array that is an argument, or the array
     def detached(self, source, t): ...                      # `t` is new: the memory of `source`, without history
-    def writing(self, dst): ...                             # a tensor is about to be written in place
+    def writing(self, dst, src): ...                        # a tensor is about to be written in place: it will hold `src`
     def wrote(self, dst, src): ...                          # a tensor was written in place: it holds `src` now
     def link(self, t) -> Any: ...                           # a tensor is about to be aliased by Python code
     def chain_of(self, view) -> tuple: ...                  # return the views that lead from its base, with symbolic sizes

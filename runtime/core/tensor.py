@@ -282,6 +282,9 @@ class Tensor:
         """Drop this tensor's own history."""
         if self._base is not None:
             raise AutogradError("a view cannot be detached in place; use detach()")
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.gradients.detaching(self)
         self._node = None
         return self
 

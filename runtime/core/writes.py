@@ -65,7 +65,7 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     except ValueError:
         raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None
     if m.recorder is not None:
-        m.recorder.writing(dst)
+        m.recorder.writing(dst, src)
     _rescue(dst)
     if m.grad and isinstance(src, Tensor) and src._node is not None:
         rescue_operands(src._node, (dst if dst._base is None else dst._base)._a, dst._storage)

@@ -243,9 +243,9 @@ class SampleRecorder:
         if not is_batched(t):
             self._recorder.detached(source, t)
 
-    def writing(self, dst):
+    def writing(self, dst, src):
         if not is_batched(dst):
-            self._recorder.writing(dst)
+            self._recorder.writing(dst, src)
 
     def wrote(self, dst, src):
         if not is_batched(dst):
@@ -260,6 +260,14 @@ class SampleGradients:
 
     def __getattr__(self, name):
         return getattr(self._log, name)
+
+    def hooking(self, t):
+        if not is_batched(t):
+            self._log.hooking(t)
+
+    def detaching(self, t):
+        if not is_batched(t):
+            self._log.detaching(t)
 
     def requires_grad_changing(self, t):
         if not is_batched(t):

@@ -67,11 +67,16 @@ def test_backward_goes_through_each_result_once(fn, order):
 def test_saved_values_are_freed_with_the_last_result_that_needs_them():
     step = jit.trace(together)
     for _ in range(2):
-        _, y, s = step(ingot.ones(3, requires_grad=True), ingot.ones(3))
+        e, y, s = step(ingot.ones(3, requires_grad=True), ingot.ones(3))
+    s.sum().backward()                          # which reads no saved values
+    assert y.grad_fn.residuals is not None
+    y.sum().backward(retain_graph=True)
+    assert y.grad_fn.residuals is not None
     y.sum().backward()
-    assert y.grad_fn.residuals is not None      # of the sum
-    s.sum().backward()
     assert y.grad_fn.residuals is None
+    s.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        e.sum().backward()
 
 
 SPREAD = {

@@ -1,10 +1,13 @@
 """Gradients of a tensor that is used inside of a traced call and outside of it have eager's bits."""
 
+import itertools
+
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import autograd, jit
 from ingot.nn import functional as F
+from outcomes import outcome
 
 FUNCTIONS = {
     "one use": lambda w: w.exp().sum(),
@@ -36,3 +39,59 @@ def test_gradients_are_added_in_eagers_order(name, around, inner):
             AROUND[around](g, w).backward()
             found.append(leaf.grad.numpy().tobytes())
         assert found[0] == found[1], seed
+
+
+SEVERAL = {
+    "log": lambda x: (x * 2, x.log()),
+    "sqrt": lambda x: (x.sin(), x.sqrt(), x * x),
+    "split": lambda x: ((x.unbind(0)[0] * 2), x.unbind(0)[1].log(), x.unbind(0)[0].sqrt()),
+    "one node": lambda x: (lambda a, b: (a * 2, b.sqrt(), a + b.exp()))(*x.split(2)),
+    "sort": lambda x: (lambda a, i: (a.log(), x.gather(0, i) * 3, x.rsqrt()))(*x.sort(0)),
+    "chain": lambda x: (lambda y: (y, y.sqrt(), (y * y).log()))(x * 1.5),
+    "function": lambda x: (*Both.apply(x, x * 3), x.log()),
+}
+
+
+class Both(autograd.Function):
+    """Two results whose gradients meet."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * y + h, g * x + h / (1 + x)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_rules_of_results_without_a_gradient_do_not_run(name):
+    """A missing gradient is no gradient of zeros, of which a slope that is infinite or nan would make nan."""
+    f, traced = SEVERAL[name], jit.trace(SEVERAL[name])
+    count = len(f(ingot.ones(4)))
+    for going in [*itertools.combinations(range(count), 1), *itertools.combinations(range(count), 2), range(count)]:
+        found = []
+        for g in (f, traced):
+            leaf = ingot.tensor([0.0, 2.0, 0.0, 3.0]).requires_grad_()
+            results = g(leaf)
+            autograd.backward([results[i] for i in going], [ingot.ones_like(results[i]) for i in going])
+            found.append(repr(leaf.grad.tolist()))
+        assert found[0] == found[1], going
+
+
+@pytest.mark.parametrize("name", [*SEVERAL, "sum", "views", "numbers"])
+def test_a_backward_uses_up_what_it_does_in_eager_code(name):
+    """A second backward through the same nodes raises where the first one has freed something, and only there."""
+    f = {**SEVERAL, "sum": lambda x: (x.sum(0), x + x * 2, x.exp()), "views": lambda x: (x.view(2, 2).t(), x.cumsum(0)),
+         "numbers": lambda x: (x * 3, (x * 3) / 2, x * x)}[name]
+    traced, count = jit.trace(f), len(f(ingot.ones(4)))
+    for order in itertools.product(range(count), repeat=2):
+        found = []
+        for g in (f, traced):
+            leaf = ingot.tensor([1.0, 2.0, 0.5, 3.0]).requires_grad_()
+            results = g(leaf)
+            ends = [outcome(results[i].sum().backward)[0] for i in order]
+            found.append((ends, leaf.grad.tolist()))
+        assert found[0] == found[1], order

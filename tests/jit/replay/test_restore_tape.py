@@ -184,41 +184,74 @@ def test_an_overwritten_value_is_an_error_of_the_second_order_too():
             g.sum().backward()
 
 
-def test_a_hook_inside_keeps_gradients_from_being_differentiated():
-    @jit.trace
-    def f(x):
-        h = x * x
-        h.register_hook(lambda g: g * 2)
-        return h * x
-
-    def grad():
-        x = ingot.ones(2, requires_grad=True)
-        return autograd.grad(f(x).sum(), x, create_graph=True)
-
-    grad()
-    with pytest.raises(AutogradError, match="a hook was registered inside of it; put the derivative inside"):
-        grad()
-
-
-class Attribute(autograd.Function):
-    """A square that keeps its argument as an attribute."""
+class Attributes(autograd.Function):
+    """A square that keeps its argument, its result and containers as attributes."""
 
     @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x * x
+    def forward(ctx, x, factors):
+        ctx.x, ctx.y, ctx.parts, ctx.double = x, x * x, [{"factor": factors[0]}, x.shape], lambda g: g * 2
+        return ctx.y
 
     @staticmethod
     def backward(ctx, g):
-        return g * 2 * ctx.x
+        return ctx.double(g) * ctx.x * ctx.parts[0]["factor"] + ctx.y.sum(), None
 
 
-def test_a_function_with_tensors_as_attributes_keeps_gradients_from_being_differentiated():
-    f = jit.trace(lambda x: Attribute.apply(x))
+def hooked(x):
+    h, factor = x * x, 1.5
+    h.register_hook(lambda g: g * h * factor)
+    h.retain_grad()
+    return h * x
+
+
+def hooked_node(x):
+    h = x * x
+    h.grad_fn.register_prehook(lambda grads: (grads[0] * x,))
+    h.grad_fn.register_hook(lambda grads, given: tuple([g if g is None else g * given[0] for g in grads]))
+    return h.exp()
+
+
+INSIDE = {
+    "hook": hooked,
+    "hooks of a node": hooked_node,
+    "hook on a result": lambda x: (lambda h: (h.register_hook(lambda g: g * 3), h * x)[1])(x * x),
+    "attributes": lambda x: Attributes.apply(x, [3.0]) * x,
+    "attributes of no leaf": lambda x: Attributes.apply(x.exp(), [3.0]).exp(),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_hooks_and_functions_hold_is_made_again(name):
+    f, traced = INSIDE[name], jit.trace(INSIDE[name])
+    for call in range(3):
+        found = []
+        for g in (f, traced):
+            x = (ingot.linspace(0.5, 1.5, 4, dtype=ingot.float64) + 0.1 * call).requires_grad_(True)
+            first, = autograd.grad(g(x).sum(), x, create_graph=True)
+            second, = autograd.grad((first * first).sum(), x)
+            found.append((first.tolist(), second.tolist()))
+        assert found[0] == found[1], call
+
+
+def test_objects_that_calls_cannot_make_again_keep_gradients_from_being_differentiated():
+    class Held:
+        """An object made inside."""
+
+    class Keeps(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.held = Held()
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    f = jit.trace(lambda x: Keeps.apply(x))
     for call in range(2):
         x = ingot.ones(2, requires_grad=True)
         if call:
-            with pytest.raises(AutogradError, match="Attribute keeps other things than numbers in its ctx"):
+            with pytest.raises(AutogradError, match="attribute held of the ctx of Keeps holds a Held that calls"):
                 autograd.grad(f(x).sum(), x, create_graph=True)
         else:
             autograd.grad(f(x).sum(), x, create_graph=True)

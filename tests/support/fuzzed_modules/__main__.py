@@ -1,15 +1,16 @@
-"""Run the modules of some seeds: `python -m fuzzed_modules FIRST LAST`. Failures are printed reduced; counts come last."""
+"""Run the modules of some seeds: `python -m fuzzed_modules FIRST LAST [borders]`. Failures are printed reduced; counts come
+last."""
 
 import sys
 import time
 from collections import Counter
 
-from fuzzed_modules.generate import source
+from fuzzed_modules import borders, generate
 from fuzzed_modules.life import compare
 from fuzzed_modules.reduce import reduced
 
 
-def main(first: int, last: int):
+def main(first: int, last: int, source):
     counts: Counter = Counter()
     start = time.monotonic()
     for seed in range(first, last):
@@ -27,4 +28,4 @@ def main(first: int, last: int):
     print(dict(counts), f"{time.monotonic() - start:.1f} s")
 
 
-main(*map(int, sys.argv[1:3]))
+main(*map(int, sys.argv[1:3]), borders.source if "borders" in sys.argv else generate.source)

@@ -171,14 +171,17 @@ def life(text: str, wrap, calls: int = CALLS) -> tuple[list[Seen], Any]:
 
 def _call(fn, space, outside, i, results, printed) -> Seen:
     """Call a function, and return what can be seen then."""
-    given, end, result = space.get("args", _any_args)(i), "ok", None
+    end, given, result = "ok", (), None
     try:
+        given = space.get("args", _any_args)(i)
         result = fn(*given)
         space.get("after", max)(i, result if "after" in space else 0)
     except jit.TraceError as error:
         return Seen("refused", {"message": str(error)})
     except Exception as error:
         end = type(error).__name__
+    if end == "ok" and "follow" in space:
+        result = result, space["follow"](i, given, result)
     results.append((result, given))
     view = View(space["__name__"])
     for n, (kept, arguments) in enumerate(results):
