@@ -41,21 +41,23 @@ def _array_of(t):
     return t.__dict__["_lies_over"] if "_lies_over" in t.__dict__ else t.numpy()
 
 
-_READS = {float: Tensor.item, int: Tensor.item, list: Tensor.tolist, np.ndarray: _array_of}
+_READS: dict = {float: Tensor.item, int: Tensor.item, list: Tensor.tolist, tuple: lambda t: tuple(t.tolist()),
+                np.ndarray: _array_of}
 
 
 class ArrayArgument:
-    """Array argument with the tensor over its memory; `sizes_are_read` by Python."""
+    """Array argument with the tensor over its memory, or list or tuple of ints with a tensor of them; its `sizes_are_read` by
+    Python."""
 
     __slots__ = ("sizes_are_read", "tensor")
 
     def __init__(self, array, sizes_are_read=False):
-        self.tensor, self.sizes_are_read = wrap(array), sizes_are_read
+        self.tensor, self.sizes_are_read = wrap(np.asarray(array)), sizes_are_read
         self.tensor._storage.lend()
         self.tensor.__dict__["_lies_over"] = array
 
     @property
-    def array(self) -> np.ndarray:
+    def array(self) -> np.ndarray | list | tuple:
         return self.tensor.__dict__["_lies_over"]
 
 
@@ -147,7 +149,7 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return TENSOR
     if kind is ArrayArgument:
         leaves.append(x.tensor)
-        return (READ, np.ndarray)
+        return (READ, type(x.array))
     part = None if read is None else read(x)
     if part is not None:
         leaves.append(part[1])

@@ -17,6 +17,7 @@ from ..bytecode.attribute_queries import Names
 from ..bytecode.stack import NO_EFFECT, Walk, builds_container, instructions_of, position_of
 from .lazy_scalars import as_number
 
+ARRAYS = (np.ndarray, list, tuple)      # types of arguments for which a tensor may stand
 _CALLER = f"{__package__.rpartition('.')[0]}.tracing.recorded_call"         # the module that calls the function
 _FIRST_UNSHARED = 257                    # Python shares smaller ints
 
@@ -49,9 +50,10 @@ class PassthroughValues:
         return True
 
     def part(self, x) -> tuple | None:
-        """Return (type, tensor) of a value that was read and stands in the results, or of an array among the arguments."""
-        if type(x) is np.ndarray and id(x) in self._recorder.inputs.arrays:
-            return np.ndarray, self._recorder.inputs.arrays[id(x)]
+        """Return (type, tensor) of a value that was read and stands in the results, or of an array or list among the arguments.
+        """
+        if type(x) in ARRAYS and id(x) in self._recorder.inputs.arrays:
+            return type(x), self._recorder.inputs.arrays[id(x)]
         found = self._known.get(id(x))
         if found is None:
             return None

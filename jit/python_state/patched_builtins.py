@@ -73,6 +73,9 @@ class Length:
             x, = args
             if isinstance(x, Tensor) and type(x).__len__ is Tensor.__len__ and x._a.ndim:
                 return x.shape[0]
+            numbers = _argument_list(x)
+            if numbers is not None:
+                return numbers.shape[0]
             tracker = getattr(tls.m.recorder, "tracker", None)
             if type(x) is list and tracker is not None:
                 return tracker.inputs.length_of(x)
@@ -136,6 +139,9 @@ class Extreme:
         self.kind = kind
 
     def __call__(self, *args, **kwargs):
+        listed = _argument_list(args[0]) if len(args) == 1 and not kwargs else None
+        if listed is not None:
+            return _number_in(listed.max() if self.kind is max else listed.min())
         if kwargs or tls.m.sizes is None:
             return self.kind(*args, **kwargs)
         numbers = args if len(args) > 1 else list(args[0]) if type(args[0]) in (list, tuple, types.GeneratorType) else ()
@@ -143,8 +149,31 @@ class Extreme:
         return found if found is not None else self.kind(*numbers) if len(numbers) > 1 else self.kind(numbers or args[0])
 
 
+class Total:
+    """Patched `sum`."""
+
+    __slots__ = ()
+    kind = sum
+
+    def __call__(self, *args, **kwargs):
+        listed = _argument_list(args[0]) if len(args) == 1 and not kwargs else None
+        return sum(*args, **kwargs) if listed is None else _number_in(listed.sum())
+
+
+def _argument_list(x):
+    """Return the tensor that stands for a list of ints among the arguments, or None."""
+    recorder = tls.m.recorder if type(x) is list or type(x) is tuple else None
+    found = x if recorder is None else recorder.argument_array(x)
+    return None if found is x else found
+
+
+def _number_in(t):
+    number = _number_of(t, int)
+    return t.item() if number is None else number
+
+
 CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {
-    "len": Length(), "type": TypeOf(), "max": Extreme(max), "min": Extreme(min)}
+    "len": Length(), "type": TypeOf(), "max": Extreme(max), "min": Extreme(min), "sum": Total()}
 _ANYWHERE = ("len", "type")      # casts that suit code that looks at types, too
 _FOR_ALL = ("len",)              # casts that other threads may meet
 

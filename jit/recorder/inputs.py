@@ -38,7 +38,7 @@ class InputTable:
         self.own: dict[int, int] = {}           # id of a tensor over memory that is another input: its position
         self.twins: dict[int, Tensor] = {}      # position of such a tensor: the tensor
         self.shared: list = []                  # (position of an argument, captured tensor over the same memory)
-        self.arrays: dict = {}                  # id of an array among the arguments: tensor over its memory
+        self.arrays: dict = {}                  # id of an array or list among the arguments: its tensor
 
     def argument(self, t: Tensor, position: int, shape=None, name: str = ""):
         """Enter an argument, in order; `shape` holds its symbolic sizes, if it has any."""
@@ -159,8 +159,8 @@ class InputTable:
         return [s.what for s in self.sources if s.kind == "captured"]
 
     def array(self, x):
-        """Return a tensor for an array that is an argument, and other values unchanged."""
-        t = self.arrays.get(id(x)) if isinstance(x, np.ndarray) else None
+        """Return a tensor for an array or list that is an argument, and other values unchanged."""
+        t = self.arrays.get(id(x)) if isinstance(x, (np.ndarray, list, tuple)) else None
         return x if t is None else t.detach()
 
 

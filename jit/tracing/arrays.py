@@ -1,4 +1,5 @@
-"""NumPy arrays as arguments: those from which a function only makes tensors, or with which it indexes, are inputs like tensors.
+"""NumPy arrays and lists of ints as arguments: those from which a function only makes tensors, or with which it indexes, are
+inputs like tensors. So is a list of which it takes the length, the largest or smallest number, or the sum.
 
     @jit.trace
     def act(observation):
@@ -6,7 +7,7 @@
         return net(x).argmax(-1).numpy()
 
 The uses of an argument are read off the function's bytecode, and that of functions that it passes the argument to. Arrays that
-are used in other ways count by content: a recording holds for that content alone.
+are used in other ways count by content: a recording holds for that content alone. Lists count by their elements then.
 """
 
 import types
@@ -22,14 +23,17 @@ from ...runtime.api.tensor_classes.legacy_types import TensorType
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import CONSTANTS, Walk, builds_container, instructions_of, is_lookup
-from ..bytecode.user_code import unwrap_function
+from ..bytecode.user_code import is_user_code, unwrap_function
 from ..guards.arg_pytree import ArrayArgument
 from ..guards.locations import root_value
+from ..proxies.threads import is_alone
+from ..python_state.patched_builtins import casts_of
 
 _CONVERTERS = tuple([FUNCTIONS[name] for name in ("tensor", "as_tensor", "asarray", "from_numpy")])
 _DATA = (0, "data", "obj", "ndarray")               # how they are given it
 _KINDS = ("dtype", "ndim")                          # attributes that are part of what a recording is good for
 _AT_LARGE = frozenset(("locals", "vars", "eval", "exec", "_getframe"))
+_MOST = 1 << 62                                     # of numbers in lists
 _DEEPEST = 4                                        # functions that hand an argument on
 _ROOTS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE}
 
@@ -41,16 +45,21 @@ class Constant(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A call that passes an argument to what a chain leads to, by this position or keyword."""
+    """A call that passes an argument to what a chain leads to, by this position or keyword, perhaps as the only one."""
 
     chain: Chain
     where: int | str
+    is_only: bool = False
 
 
 SIZES = "sizes"         # as a use: its sizes are read
 KEY = "[]"              # as a use: something is indexed with it, which is no list or number if it has dimensions
+HELD = "held"           # as a use: it is returned, also in a container, or compared by identity
+LENGTH = "len"          # as a use: its length is taken where `len` is patched while a call is recorded
+EXTREME = "max"         # as a use: so is its largest or smallest number, or the sum
+_NUMBERS_OF = (len, max, min, sum)
 _RESULT, _ITEM = ("result", None), ("item of", None)        # steps of chains: calling what they lead to, an item of it
-_GIVEN, _HELD = "given", "held"     # mark the argument on the stack, and a container that is made with it
+_GIVEN, _HELD = "given", "in a container"       # mark the argument on the stack, and a container that is made with it
 _IN_KEY = "in key"                  # one that is a tuple with the argument itself
 _MARKS = frozenset((_GIVEN, _HELD, _IN_KEY))
 
@@ -65,15 +74,19 @@ class ArrayArguments:
 
     def stand_ins(self, args, kwargs) -> tuple:
         """Return (args, kwargs) with a `ArrayArgument` in place of each such array."""
-        if not any(map(is_array, args)) and not any(map(is_array, kwargs.values())):
+        given = [x for x in (*args, *kwargs.values()) if is_array(x) or is_index_list(x)]
+        if not given:
             return args, kwargs
         arguments = named(self._fn, args, kwargs)
-        names = {id(x): name for name, x in arguments.items() if is_array(x)}
+        made: dict = {}
+        for x in given:
+            names = [name for name, other in arguments.items() if other is x]
+            each = [self._of(name, arguments) for name in names]
+            if id(x) not in made and None not in each and len(names) == sum([x is other for other in given]):
+                made[id(x)] = _stand_in_for(x, set().union(*each))
 
         def stand_in(x):
-            name = names.get(id(x)) if is_array(x) else None
-            uses = None if name is None else self._of(name, arguments)
-            return x if uses is None or (KEY in uses and not x.ndim) else ArrayArgument(x, SIZES in uses)
+            return made.get(id(x)) or x
 
         return tuple(map(stand_in, args)), {k: stand_in(x) for k, x in kwargs.items()}
 
@@ -107,6 +120,21 @@ def is_array(x) -> bool:
     return type(x) is np.ndarray and x.dtype in dt.BY_NP and x.dtype.isnative and x.flags.aligned
 
 
+def is_index_list(x) -> bool:
+    """Return whether a value is a list or tuple of ints that an array of ints can hold."""
+    return type(x) in (list, tuple) and set(map(type, x)) == {int} and min(x) >= -_MOST and max(x) < _MOST
+
+
+def _stand_in_for(x, uses: set) -> ArrayArgument | None:
+    """Return the stand-in of an array or list for its uses, or None if it must be what it is."""
+    if type(x) is np.ndarray:
+        counts = EXTREME in uses or (KEY in uses and not x.ndim)
+        return None if counts else ArrayArgument(x, SIZES in uses or LENGTH in uses)
+    if HELD in uses or (KEY in uses and type(x) is tuple) or (EXTREME in uses and not is_alone()):
+        return None
+    return ArrayArgument(x, SIZES in uses)
+
+
 def named(fn, args, kwargs) -> dict:
     """Return {name of a parameter: its argument}, as far as a plain function names them."""
     fn, args = unwrap_function(fn, args)
@@ -127,19 +155,22 @@ def uses_in(fn, arguments, name, depth=0) -> set | None:
         return None
     uses: set = set()
     for use in found:
-        more = {SIZES} if use == SIZES else _uses_behind(_value_of(fn, arguments, use.chain), use.where, depth)
+        more = {use} if type(use) is str else _uses_behind(_value_of(fn, arguments, use.chain), use, depth, fn)
         if more is None:
             return None
         uses |= more
     return uses
 
 
-def _uses_behind(target, where, depth):
-    """Return the uses of a value by what it is passed to."""
+def _uses_behind(target, use, depth, caller):
+    """Return the uses of a value by what `caller` passes it to."""
+    where = use.where
     if where == KEY:
         return {KEY} if _is_plain_tensor(target) else None
-    if target is len:
-        return {SIZES}
+    if any(target is function for function in _NUMBERS_OF):
+        is_user = is_user_code(caller.__globals__.get("__name__", ""), caller.__code__.co_filename)
+        is_patched = is_user and use.is_only and casts_of(caller.__code__).get(target.__name__, False)
+        return ({LENGTH} if target is len else {EXTREME}) if is_patched else {SIZES} if target is len else None
     if target is isinstance or ((target in _CONVERTERS or target is Tensor or type(target) is TensorType) and where in _DATA):
         return set()
     target, before = unwrap_function(target, ())
@@ -258,8 +289,10 @@ def _use(ins, taken, keywords) -> list | None:
     """Return the use of the argument by an instruction that takes it."""
     if ins.opname == "LOAD_ATTR":
         return [] if ins.argval in _KINDS else [SIZES] if ins.argval == "shape" else None
-    if ins.opname in ("IS_OP", "RETURN_VALUE") or builds_container(ins, list(map(_is_marked, taken))):
+    if builds_container(ins, list(map(_is_marked, taken))):
         return []
+    if ins.opname in ("IS_OP", "RETURN_VALUE"):
+        return [HELD]
     if ins.opname == "STORE_SUBSCR" or is_lookup(ins):
         *others, indexed, key = taken
         if type(indexed) is not Chain or key == _HELD or any(map(_is_marked, others)):
@@ -276,7 +309,8 @@ def _use(ins, taken, keywords) -> list | None:
         return None
     given = taken[2:]
     first = len(given) - len(keywords)
-    return [Use(callee, i if i < first else keywords[i - first]) for i, mark in enumerate(given) if mark == _GIVEN]
+    return [Use(callee, i if i < first else keywords[i - first], len(given) == 1)
+            for i, mark in enumerate(given) if mark == _GIVEN]
 
 
 def _callee(taken) -> Chain | None:

@@ -99,7 +99,7 @@ def _is_bound_by_sizes(entry) -> bool:
 
 
 def _is_leaf(x) -> bool:
-    return (isinstance(x, Tensor) and type(x) not in PARTS) or type(x) is ArrayArgument
+    return (isinstance(x, Tensor) and type(x) not in PARTS) or (type(x) is ArrayArgument and type(x.array) is np.ndarray)
 
 
 class _Writer:

@@ -19,11 +19,11 @@ from ...core.inplace import SMALL, computed_into, is_small, write_over
 from ...core.placement import indices_on_device_of, on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
-from ...core.writes import is_plain, write, wrote_plainly
+from ...core.writes import is_plain, stands_for_number, write, wrote_plainly
 from ..register.register import store
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import to_dtype
-from .tensor_factories import created, known
+from .tensor_factories import created, known, tensor
 
 _WHOLE = slice(None)
 _ndarray = np.ndarray
@@ -80,6 +80,8 @@ def _is_bool(k) -> bool:
 def _index_tensor(k):
     """Return a list, array or tensor of a key as a tensor of integers or bools."""
     k = known(k)
+    if tls.m.recorder is not None and type(k) is list and any(map(stands_for_number, k)):
+        k = tensor(k)
     t = k if isinstance(k, Tensor) else created(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
     if not isinstance(k, Tensor) and t.dtype.is_inexact and numel_of(t) == 0:
         t = ew.cast(t, dtype=dt.int64)

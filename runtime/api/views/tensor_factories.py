@@ -51,9 +51,12 @@ def created(t: Tensor) -> Tensor:
 
 
 def known(data):
-    """Return data as the recorder knows it: an array argument of the recorded function is a tensor there."""
+    """Return data as the recorder knows it: an array or list that is an argument of the recorded function is a tensor there."""
     recorder = tls.m.recorder
-    return data if recorder is None or type(data) is not np.ndarray else recorder.argument_array(data)
+    if recorder is None or type(data) not in (np.ndarray, list, tuple):
+        return data
+    found = recorder.argument_array(data)
+    return found if found is data or type(data) is np.ndarray else ew.copy.call(found)
 
 
 def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memory: bool = False) -> Tensor:

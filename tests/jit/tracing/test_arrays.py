@@ -9,7 +9,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.jit import TraceError
-from ingot.jit.tracing.arrays import KEY, SIZES, named, uses_in
+from ingot.jit.tracing.arrays import EXTREME, HELD, KEY, LENGTH, SIZES, named, uses_in
 
 NET = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
 SCALE = 2.0
@@ -94,10 +94,10 @@ USES = [
     (lambda x: ingot.as_tensor(data=x), set()), (lambda x: ingot.asarray(x), set()), (lambda x: ingot.Tensor(x), set()),
     (lambda x: ingot.FloatTensor(x), set()), (lambda x: ingot.LongTensor(x), set()), (lambda x: to_tensor(x), set()),
     (lambda x: to_tensor(dtype=ingot.float64, x=x), set()), (lambda x: NET(ingot.from_numpy(x).unsqueeze(0)), set()),
-    (rebound, set()), (in_a_loop, set()), (lambda x: (x, ingot.from_numpy(x)), set()),
+    (rebound, set()), (in_a_loop, set()), (lambda x: (x, ingot.from_numpy(x)), {HELD}),
     (lambda x: isinstance(x, np.ndarray) and ingot.from_numpy(x), set()),
     (lambda x: ingot.from_numpy(x).sum() if x.ndim == 1 else 0, set()), (lambda x: ingot.from_numpy(x) / x.shape[0], {SIZES}),
-    (lambda x: ingot.from_numpy(x) / len(x), {SIZES}), (lambda x: ingot.from_numpy(x).requires_grad_().exp(), set()),
+    (lambda x: ingot.from_numpy(x) / len(x), {LENGTH}), (lambda x: ingot.from_numpy(x).requires_grad_().exp(), set()),
     (lambda x: ingot.from_numpy(x).numpy(), set()), (lambda x: ingot.from_numpy(x / 2), None),
     (lambda x: ingot.tensor([x, x]), None), (lambda x: ingot.from_numpy(x)[int(x[0])], None),
     (lambda x: ingot.tensor(x.astype(np.float64)), None), (lambda x: ingot.from_numpy(x) * float(x.max()), None),
@@ -107,8 +107,10 @@ USES = [
     (lambda x: next(ingot.from_numpy(v) for v in (x, x)), None),
     (lambda x, *rest: ingot.from_numpy(x) + bytearray(x)[0], None),
     (lambda x: TABLE[x], {KEY}), (lambda x: TABLE.long()[x, 0], {KEY}), (lambda x: TABLE[:, x].sum(), {KEY}),
-    (lambda x: TABLE.detach().view(-1)[x] / len(x), {KEY, SIZES}), (stores, {KEY}), (lambda x: TABLE.T[x], {KEY}),
+    (lambda x: TABLE.detach().view(-1)[x] / len(x), {KEY, LENGTH}), (stores, {KEY}), (lambda x: TABLE.T[x], {KEY}),
     (lambda x: TABLE.numpy()[x], None), (lambda x: TABLE.tolist()[x], {KEY}), (lambda x: NAMES[x], None),
+    (lambda x: ingot.tensor(x) * max(x, x)[0], None),
+    (lambda x: ingot.tensor(x) * max(x, key=abs), None),
     (lambda x: TABLE[[x, x]], None), (lambda x: x[TABLE], None), (lambda x: TABLE.shape[x], None), (lambda x: Odd()[x], None),
 ]
 
@@ -534,3 +536,73 @@ def test_an_index_array_without_dimensions_counts_by_its_value():
     traced = jit.trace(lambda t, i: t[i])
     t = ingot.arange(6.0)
     assert [traced(t, np.array(i)).item() for i in (1, 4, 2)] == [1.0, 4.0, 2.0]
+
+
+# Lists of ints.
+
+
+def of_each(x, lengths):
+    return [x[:n] for n in lengths]
+
+
+def of_the_first(x, lengths):
+    return x * lengths[0]
+
+
+def of_another_too(x, lengths):
+    return ingot.tensor(lengths) * sorted(lengths)[-1]
+
+
+def added_to(x, lengths):
+    lengths.append(3)
+    return ingot.tensor(lengths)
+
+
+def written(x, lengths):
+    return ingot.as_tensor(lengths).add_(1), ingot.as_tensor(lengths)
+
+
+# (function of a tensor and a list of ints, recordings at most for ever other lists of other lengths)
+LISTS = {
+    "tensor": (lambda x, n: x.sum() * ingot.tensor(n), 2), "dtype": (lambda x, n: ingot.as_tensor(n, dtype=ingot.float32), 2),
+    "key": (lambda x, n: x[n], 2), "total": (lambda x, n: x * sum(n), 2), "length": (lambda x, n: x * len(n), 2),
+    "written": (written, 2), "numbers": (lambda x, n: (x, max(n), min(n), sum(n), len(n)), 2),
+    "mask": (lambda x, n: ingot.arange(max(n)) < ingot.tensor(n)[:, None], 8), "rows": (lambda x, n: x[:min(n)], 8),
+    "mean": (lambda x, n: x / max(n) + sum(n) / len(n), 2), "branch": (lambda x, n: x + 1 if max(n) > 6 else x - 1, 3),
+    "text": (lambda x, n: (x, f"{max(n)} {len(n)}"), 12), "each": (of_each, 8), "first": (of_the_first, 8),
+    "another": (of_another_too, 12), "added": (added_to, 12), "returned": (lambda x, n: (x, n), 8),
+    "compared": (lambda x, n: (x, n == [1, 2], n is None), 12), "larger": (lambda x, n: x * max(n, [3])[0], 12),
+}
+
+
+def test_extremes_of_a_list_are_a_use():
+    assert uses_in(fn := lambda x: ingot.arange(max(x)) * sum(x), named(fn, ([1, 2],), {}), "x") == {EXTREME}
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_of_ints_are_inputs(name, kind):
+    fn, most = LISTS[name]
+    r, traced = np.random.default_rng(0), jit.trace(fn)
+    for i in range(12):
+        numbers = kind([int(n) for n in r.integers(1, 9, r.integers(1, 5))])
+        theirs, x = kind(numbers), ingot.arange(12.0) + i
+        try:
+            expected = plain(fn(x.clone(), theirs))
+        except (TypeError, AttributeError, IndexError) as error:
+            with pytest.raises(type(error)):
+                traced(x.clone(), numbers)
+            return
+        assert same(plain(traced(x.clone(), numbers)), expected), numbers
+        assert numbers == theirs
+    assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("make", [lambda n: [n, 2], lambda n: np.array([n, 2])])
+@pytest.mark.parametrize("fn", [
+    lambda a, b: ingot.as_tensor(a).sum() * int(b[0]), lambda a, *b: ingot.tensor(a) * int(b[0][0])])
+def test_one_array_as_two_arguments_counts_by_all_its_uses(fn, make):
+    traced = jit.trace(fn)
+    for n in (1, 2, 3, 4):
+        x = make(n)
+        assert traced(x, x).tolist() == fn(x, x).tolist()
