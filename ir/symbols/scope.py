@@ -137,7 +137,8 @@ class Scope:
         scope = Scope()
         scope.is_inner = True
         scope.hints.update(zip(self.hints, values))
-        scope.lows = {name: None if low is None else LEAST for name, low in self.lows.items()}
+        scope.lows = {name: LEAST if low is not None and (used is None or name in used) else low
+                      for name, low in self.lows.items()}
         if self.least < LEAST:
             sizes = [name for name in scope.hints if self.lows[name] is not None and (used is None or name in used)]
             scope.fixed = {name: scope.hints[name] for name in sizes if scope.hints[name] < LEAST}

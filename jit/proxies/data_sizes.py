@@ -7,8 +7,8 @@
 The first number that such a line gives is an answer: the path behind it holds for this number alone. From the first recording
 on in which the line gives another number, it is a symbol. Then the path holds for all numbers that meet the conditions noted
 behind the line, once it agreed with a recording for another number. For 0 and for 1, which mean something else to shapes, the
-path holds only after it agreed with a recording for 0 or for 1. A recording that does other work for them makes them answers of
-their own.
+path holds only after it agreed with a recording in which a number of the line was 0 or 1. A recording that does other work for
+them makes them answers of their own.
 """
 
 import re
@@ -58,6 +58,7 @@ class Stage:
         names = [] if scope is None else list(scope.hints)[: len(scope.hints) - len(scope.reads) + reads]
         self.conditions, self.count, self.reads = tuple(conditions), len(names), reads      # count: symbols up to it
         self.holds = condition_check(self.conditions, names)
+        self._lines = [scope.reads[name] for name in names[len(names) - reads:]] if reads else []
         # for each number that was read, its values in recordings that agreed
         self.agreed_values: list = [{scope.hints[name]} for name in names[len(names) - reads:]] if reads else []
 
@@ -69,8 +70,10 @@ class Stage:
             holds = self.holds(*symbols[: self.count])
         except (ArithmeticError, ValueError):
             return False
-        read = symbols[self.count - self.reads:]
-        return holds and all(n in values or (n > 1 and len(values - _FEW) > 1) for n, values in zip(read, self.agreed_values))
+        read = symbols[self.count - self.reads: self.count]
+        few = {(line, n) for line, values in zip(self._lines, self.agreed_values) for n in values & _FEW}
+        return holds and all(n in values or (len(values - _FEW) > 1 and (n > 1 or (line, n) in few))
+                              for n, values, line in zip(read, self.agreed_values, self._lines))
 
     def agreed(self, other: "Stage"):
         """Note that a recording of the segment with other numbers was the same."""

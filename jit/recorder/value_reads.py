@@ -24,7 +24,7 @@ from ..side_effects.deferred_print import DeferredPrints
 from .recording import Cut
 
 _REPEATED = ("item", "bool")     # reads of one value, which give the same when they are repeated
-MOST_SIZES = 16     # in a list that is read of a tensor
+MOST_SIZES = 128    # in a list that is read of a tensor
 
 
 class QuestionCache:

@@ -94,10 +94,10 @@ class Region:
 
     @cached_property
     def names(self) -> frozenset:
-        """Names of the symbolic numbers in the nodes and their inputs."""
+        """Names of the symbolic numbers in shapes and parameters; others are operands."""
         found: dict = {}
         for n in self.nodes:
-            collect((n.inputs, tuple(n.params.values())), found)
+            collect(tuple(n.params.values()), found)
         for aval in [v.aval for v in self.slots]:
             collect(aval.shape, found)
         return frozenset().union(*map(names_of, found.values()))

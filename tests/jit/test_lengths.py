@@ -171,6 +171,10 @@ def joined(lengths):
     return ingot.randn(sum(lengths), 3), ingot.tensor(lengths)
 
 
+def joined_many(lengths):
+    return joined([*lengths * 5, 3])
+
+
 def joined_with_list(lengths):
     return ingot.randn(sum(lengths), 3), lengths
 
@@ -205,11 +209,14 @@ PROGRAMS = {
     "nested_jagged": (nested(ingot.jagged), samples, False, 3),
     "nested_strided": (nested(ingot.strided), samples, False, 3),
     "nested_from_offsets": (from_offsets, joined, True, 3),
-    "masked_by_list": (masked_by_list, batch_with_list, False, 3),
+    "masked_by_list": (masked_by_list, batch_with_list, True, 4),
     "stacked_from_list": (stacked_from_list, joined_with_list, False, 3),
     "sliced_by_list": (sliced_by_list, whole_with_list, False, 3),
-    "repeated_by_list": (repeated_by_list, rows_with_list, False, 3),
+    "sliced_by_tensor": (sliced_by_tensor, whole, False, 5),
+    "repeated_by_list": (repeated_by_list, rows_with_list, True, 4),
     "split_by_list": (split_by_list, joined_with_list, False, 3),
+    "split_by_tensor": (split_by_tensor, joined, False, 5),
+    "split_into_many": (split_by_tensor, joined_many, False, 5),
     "in_one_attention": (in_one_attention, joined, True, 3),
     "bags": (bags, joined, True, 3),
     "ctc": (ctc, batch, True, 3),
