@@ -289,11 +289,8 @@ class Run:
                 recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
             if recorder.runs_as_it_is:
                 raise RunEagerlyError(recorder.runs_as_it_is)
-            self._check_first_time(tracker)
             made, read = NewObjects(recorder, tracker.known), recorder.reads.passthrough.part
             effects = [t for t in unprofiled(tracker.effects, made) if not recorder.optimizers.schedules.explains(t)]
-            if tracker.status.replaced:
-                raise ReplacedError(tracker.status.replaced)
             self.template, tensors = self._template_of(effects, tracker.contents, made, read)
             recorder.reads.passthrough.settle()
             devices = self._devices(call)
@@ -315,18 +312,17 @@ class Run:
             raise ReplacedError(f"it leaves outside a tensor with an attribute that is {error.what}, which a trace could not "
                                 "make again; make it outside") from error
 
-    def _check_first_time(self, tracker):
+    def _check_usable(self, tracker, devices):
+        """Raise if a replay would not do what this call did."""
         first_time = self.recorder.first_time or tracker.status.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
-
-    def _check_usable(self, tracker, devices):
-        """Raise if a replay would not do what this call did."""
-        self._check_first_time(tracker)
         if len(devices) > 1:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
+        if tracker.status.replaced:
+            raise ReplacedError(tracker.status.replaced)
 
     def _set_compared_objects(self, call, reached):
         """Note which containers and arrays among the arguments the function reaches otherwise, too, if it compares any."""
