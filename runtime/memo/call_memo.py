@@ -108,6 +108,8 @@ def _add(kind: list, a, what, grad: bool) -> bool:
         kind.append(a)
         return True
     if what is float:
+        if type(a) is not float:        # a proxy, which a comparison would ask what number it is
+            return False
         kind.append(a or a.hex())       # to a table 0.0 and -0.0 are one
         return a == a                   # and nan is none
     if what is tuple or what is list:

@@ -211,7 +211,21 @@ def hooked_node(x):
     return h.exp()
 
 
+class Number(autograd.Function):
+    """A square that keeps a number which it reads out of a tensor."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.total = x.sum().item()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.total
+
+
 INSIDE = {
+    "number": lambda x: Number.apply(x) * x,
     "hook": hooked,
     "hooks of a node": hooked_node,
     "hook on a result": lambda x: (lambda h: (h.register_hook(lambda g: g * 3), h * x)[1])(x * x),
