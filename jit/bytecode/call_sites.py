@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .stack import CALLABLE_FIRST, CONSTANTS, ENDS, JUMPS, instructions_of
 
-_KEYWORDS_ALWAYS = sys.version_info >= (3, 14)      # a call with `*args` has a slot for keyword arguments in any case
+KEYWORDS_ALWAYS = sys.version_info >= (3, 14)      # a call with `*args` has a slot for keyword arguments in any case
 _HAS_PRECALL = sys.version_info < (3, 12)           # the instruction before CALL sees the same operands
 _CALLS = frozenset(("PRECALL",) if _HAS_PRECALL else ("CALL", "CALL_KW")) | {"CALL_FUNCTION_EX"}
 
@@ -34,7 +34,7 @@ class CallSite(NamedTuple):
     def callable_slots(self) -> tuple:
         """The positions on the stack of the callable and of its object or nothing, the lower one first."""
         if self.is_spread:
-            bottom = self.depth - 3 - bool(_KEYWORDS_ALWAYS or self.operands & 1)
+            bottom = self.depth - 3 - bool(KEYWORDS_ALWAYS or self.operands & 1)
             return bottom, bottom + 1
         bottom = self.depth - self.operands - 2 - (self.keywords is None)
         return bottom, bottom + 1
@@ -49,7 +49,7 @@ class CallSite(NamedTuple):
     def operand_slots(self) -> range:
         """The positions of the operands, and of their names on top; for a spread call those of a tuple and a dictionary."""
         if self.is_spread:
-            return range(self.depth - 1 - bool(_KEYWORDS_ALWAYS or self.operands & 1), self.depth)
+            return range(self.depth - 1 - bool(KEYWORDS_ALWAYS or self.operands & 1), self.depth)
         return range(self.depth - self.operands - (self.keywords is None), self.depth)
 
 
@@ -59,7 +59,7 @@ def call_sites_of(code) -> dict:
     instructions = instructions_of(code)
     if not any(ins.opname in _CALLS for ins in instructions):
         return {}
-    depths, handled, found, keywords = _depths_of(code), _handled(code), {}, ()
+    depths, handled, found, keywords = depths_of(code), _handled(code), {}, ()
     for ins, after in zip(instructions, [*instructions[1:], instructions[-1]]):
         if ins.opname == "KW_NAMES":
             keywords = code.co_consts[ins.arg]
@@ -85,7 +85,7 @@ def _handled(code) -> list:
             and follows[e.target].opname not in CONSTANTS]
 
 
-def _depths_of(code) -> dict:
+def depths_of(code) -> dict:
     """Return {offset: depth of the stack before the instruction}."""
     instructions = instructions_of(code)
     index = {ins.offset: at for at, ins in enumerate(instructions)}

@@ -34,7 +34,7 @@ _INSTALLED = ("site-packages", "dist-packages")         # folders that may lie b
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
-_HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
+HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
 
 
 def is_own(module: str) -> bool:
@@ -65,8 +65,8 @@ def unwrap_function(fn, args) -> tuple:
 def is_instance(value) -> bool:
     """Return whether a value is an object of a user class, or a namespace, with attributes of its own."""
     kind = type(value)
-    module = kind.__module__
-    return ((module.partition(".")[0] in _HOLDERS or is_user_module(module))
+    module = module_of_class(kind)
+    return ((module.partition(".")[0] in HOLDERS or is_user_module(module))
             and not issubclass(kind, _NO_INSTANCES)
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
@@ -74,12 +74,12 @@ def is_instance(value) -> bool:
 def has_library_methods(kind) -> bool:
     """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance."""
     return any(c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
-               and (c.__module__ in _HOLDERS or c.__module__.partition(".")[0] in _DATA) for c in kind.__mro__)
+               and (c.__module__ in HOLDERS or module_of_class(c).partition(".")[0] in _DATA) for c in kind.__mro__)
 
 
 def is_library_data(value) -> bool:
     """Return whether a value is an object of a library whose objects are data."""
-    return type(value).__module__.partition(".")[0] in _DATA and not isinstance(value, type)
+    return module_of_class(type(value)).partition(".")[0] in _DATA and not isinstance(value, type)
 
 
 def is_user_module(name: str) -> bool:
@@ -92,12 +92,24 @@ def is_user_module(name: str) -> bool:
     return is_user_code(top, getattr(sys.modules.get(top), "__file__", None) or "")
 
 
+def module_of_class(x) -> str:
+    """Return the name of the module of a function or class; Cython's classes may have a descriptor for it."""
+    found = getattr(x, "__module__", None)
+    return found if isinstance(found, str) else "builtins" if found else ""
+
+
 def is_user_defined(x) -> bool:
     """Return whether a function or class is the user's."""
-    module = getattr(x, "__module__", None) or ""
+    module = module_of_class(x)
     if module == "builtins":        # or made by Python code without a module, as in `exec(text, {})`
         return isinstance(x, type) and bool(x.__flags__ & _MADE_IN_PYTHON)
     return is_user_module(module)
+
+
+def special_names(cls, code) -> tuple:
+    """Return the names, such as `__add__`, under which a class or its bases of the user's have a function with some code."""
+    return tuple([name for c in cls.__mro__ if is_user_defined(c) for name, value in vars(c).items()
+                  if name.startswith("__") and getattr(getattr(value, "__func__", value), "__code__", None) is code])
 
 
 def is_user_namespace(value) -> bool:

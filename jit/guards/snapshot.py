@@ -189,6 +189,11 @@ def is_changeable(value) -> bool:
     return (type(value) in CONTAINERS and value is not BUILTINS) or type(value) is np.ndarray or is_own_container(value)
 
 
+def has_content(value) -> bool:
+    """Return whether a value is compared by its content, or is a tuple of such."""
+    return is_changeable(value) or (isinstance(value, tuple) and not is_plain(value))
+
+
 def is_own_container(value) -> bool:
     """Return whether a value is a list, dictionary or set of a user class."""
     return isinstance(value, (list, dict, set)) and is_user_defined(type(value))

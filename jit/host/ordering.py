@@ -25,7 +25,7 @@ from ..guards.frames import is_user
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, SameAs, StateInputs
-from ..guards.snapshot import Exactly, Snapshot, is_changeable, is_plain, looks_like, snapshot
+from ..guards.snapshot import Exactly, Snapshot, has_content, looks_like, snapshot
 from ..guards.state_guards import OptionNumber
 from ..side_effects.contents import Besides, ContainerLog
 from ..side_effects.writes import WriteLog
@@ -51,7 +51,7 @@ class ReadOrder:
     def reads(self, place, value=None, how=None, is_given=False):
         """Note that code reads a place with a value; `how` is its use of the value, `is_given` that functions receive it."""
         is_given = is_given or (self.at is not None and self.at[1] in chains_of_generators(self.at[0]))
-        if is_changeable(value) or (isinstance(value, tuple) and not is_plain(value)):
+        if has_content(value):
             if not is_given and type(value) is not np.ndarray and (
                     how in _BY_ITEM or (type(value) is list and how in (MEASURED, COUNTED))):
                 return

@@ -1,5 +1,8 @@
 """Events of calls: each call that a frame of user code is about to make, with the callable and the operands.
 
+Operations such as `x[key]` are calls of methods, too. They are reported once `report_operations` was called: few functions
+reach an object whose methods they could be.
+
 The profiler reports neither stored bound methods of C types nor functions of Cython nor classes. So the interpreter stops at
 the call instructions: on Python 3.11 by trace events of instructions, later by `sys.monitoring`. The operands lie in the
 frame's memory, at a depth that the code shows.
@@ -12,7 +15,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..bytecode.call_sites import CallSite, call_sites_of
-from ..guards.frames import stack_values
+from ..bytecode.operation_sites import OperationSite, operation_sites_of
+from ..guards.frames import is_user, stack_values
 
 
 class Called(NamedTuple):
@@ -40,9 +44,37 @@ class Called(NamedTuple):
         return f"{self.frame.f_code.co_filename}:{self.frame.f_lineno}"
 
 
-def call_events(report: Callable) -> "TraceEvents | MonitoringEvents":
-    """Return the events of this thread, which call `report` with each `Called`."""
-    return (MonitoringEvents if sys.version_info >= (3, 12) else TraceEvents)(report)
+class Operation(NamedTuple):
+    """An operation that is about to happen, with the values on the stack at the slots of its site."""
+
+    frame: Any
+    operands: list
+    site: OperationSite
+
+    @property
+    def line(self) -> str:
+        return f"{self.frame.f_code.co_filename}:{self.frame.f_lineno}"
+
+
+def call_events(report: Callable, operated: Callable) -> "TraceEvents | MonitoringEvents":
+    """Return the events of this thread, which call `report` with each `Called`, and `operated` with each `Operation`."""
+    return (MonitoringEvents if sys.version_info >= (3, 12) else TraceEvents)(report, operated)
+
+
+def _sites_of(code, has_operations: bool) -> dict:
+    calls = call_sites_of(code)
+    return {**operation_sites_of(code), **calls} if has_operations else calls
+
+
+def _running(outside) -> list:
+    """Return the frames of user code that run inside of a frame."""
+    found: list = []
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame is not outside:
+        if is_user(frame):
+            found.append(frame)
+        frame = frame.f_back
+    return found
 
 
 def _called(frame, site, function=None) -> Called | None:
@@ -72,18 +104,20 @@ def _arguments(site, bound, operands) -> tuple:
 class TraceEvents:
     """Call events of Python 3.11, from trace events of instructions. A debugger goes on to receive its own."""
 
-    def __init__(self, report: Callable):
-        self._report, self._is_active = report, False
+    def __init__(self, report: Callable, operated: Callable):
+        self._report, self._operated, self._is_active = report, operated, False
+        self._has_operations = False
+        self._outside: Any = None       # the frame around the recorded call
         self._outer: Any = sys.gettrace()
         self._local: dict = {}          # frame -> the debugger's function for it
         self._steps: dict = {}          # id of a code object -> (the object, trace function of its frames or None)
 
     def start(self):
-        self._outer, self._is_active = sys.gettrace(), True
+        self._outer, self._is_active, self._outside = sys.gettrace(), True, sys._getframe(2)
         sys.settrace(self._starts if type(self._outer) in (types.FunctionType, types.MethodType) else _ignored)
 
     def stop(self):
-        self._is_active = False
+        self._is_active, self._outside = False, None
         self._local.clear()
         self._steps.clear()
         sys.settrace(self._outer)
@@ -93,11 +127,19 @@ class TraceEvents:
         code = frame.f_code
         found = self._steps.get(id(code))       # (to hash code takes long)
         if found is None:
-            sites = call_sites_of(code)
+            sites = _sites_of(code, self._has_operations)
             found = self._steps[id(code)] = code, self._step_through(sites) if sites else None
         if found[1] is not None:
             frame.f_trace, frame.f_trace_opcodes = found[1], True
             frame.f_trace_lines = frame in self._local
+
+    def report_operations(self):
+        """Report operations from now on, in frames that run already, too."""
+        if not self._has_operations:
+            self._has_operations = True
+            self._steps.clear()
+            for frame in _running(self._outside):
+                self.enter(frame)
 
     def _starts(self, frame, event, arg):
         local = self._outer(frame, event, arg)
@@ -112,9 +154,8 @@ class TraceEvents:
             if event == "opcode":
                 site = sites.get(frame.f_lasti)
                 if site is not None and self._is_active:
-                    called = _called(frame, site)
-                    if called is not None:
-                        self._report(called)
+                    self._stops(frame, site)
+                    return frame.f_trace        # which that may have replaced
             elif frame in self._local:
                 local = self._local[frame](frame, event, arg)
                 if local is not None:
@@ -122,6 +163,15 @@ class TraceEvents:
             return frame.f_trace        # (itself, which it would hold in a circle)
 
         return step
+
+    def _stops(self, frame, site):
+        operation = operation_sites_of(frame.f_code).get(frame.f_lasti) if self._has_operations else None
+        if operation is not None:
+            self._operated(Operation(frame, stack_values(frame, operation.slots) or [], operation))
+        if type(site) is CallSite:
+            called = _called(frame, site)
+            if called is not None:
+                self._report(called)
 
 
 def _ignored(frame, event, arg):
@@ -131,33 +181,55 @@ def _ignored(frame, event, arg):
 class MonitoringEvents:
     """Call events of Python 3.12 and later, of the code objects that have started."""
 
-    def __init__(self, report: Callable):
-        self._report, self._thread, self._tool = report, threading.get_ident(), -1
-        self._codes: set = set()
+    def __init__(self, report: Callable, operated: Callable):
+        self._report, self._operated, self._thread, self._tool = report, operated, threading.get_ident(), -1
+        self._codes: dict = {}          # code -> whether its operations are reported
+        self._has_operations = False
+        self._outside: Any = None       # the frame around the recorded call
         self._monitoring: Any = getattr(sys, "monitoring", None)
 
     def start(self):
-        tools = self._monitoring
+        tools, self._outside = self._monitoring, sys._getframe(2)
         self._tool = next(n for n in (4, 3, tools.OPTIMIZER_ID, tools.PROFILER_ID) if tools.get_tool(n) is None)
         tools.use_tool_id(self._tool, __name__)
         tools.register_callback(self._tool, tools.events.CALL, self._calls)
+        tools.register_callback(self._tool, tools.events.INSTRUCTION, self._stops)
 
     def stop(self):
-        tools = self._monitoring
+        tools, self._outside = self._monitoring, None
         for code in self._codes:
             tools.set_local_events(self._tool, code, 0)
         self._codes.clear()
         tools.register_callback(self._tool, tools.events.CALL, None)
+        tools.register_callback(self._tool, tools.events.INSTRUCTION, None)
         tools.free_tool_id(self._tool)
 
     def enter(self, frame):
         """Report the calls of a frame of user code that starts."""
-        if frame.f_code not in self._codes and call_sites_of(frame.f_code):
-            self._codes.add(frame.f_code)
-            self._monitoring.set_local_events(self._tool, frame.f_code, self._monitoring.events.CALL)
+        code, events = frame.f_code, self._monitoring.events
+        if self._codes.get(code) is not self._has_operations and _sites_of(code, self._has_operations):
+            self._codes[code] = self._has_operations
+            operations = events.INSTRUCTION if self._has_operations and operation_sites_of(code) else 0
+            self._monitoring.set_local_events(self._tool, code, events.CALL | operations)
+
+    def report_operations(self):
+        """Report operations from now on, in frames that run already, too."""
+        if not self._has_operations:
+            self._has_operations = True
+            for frame in _running(self._outside):
+                self.enter(frame)
 
     def _calls(self, code, offset, function, first):
         site = call_sites_of(code).get(offset)
         if site is not None and threading.get_ident() == self._thread:
             called = _called(sys._getframe(1), site, function)
             self._report(called)
+
+    def _stops(self, code, offset):
+        site = operation_sites_of(code).get(offset)
+        if site is None:
+            return self._monitoring.DISABLE
+        if threading.get_ident() == self._thread:
+            frame = sys._getframe(1)
+            self._operated(Operation(frame, stack_values(frame, site.slots) or [], site))
+        return None

@@ -17,12 +17,14 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from ...ir import config
+from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
 from ...runtime.autograd.function import run_forward
 from ...runtime.core.device import set_default_device
@@ -43,7 +45,7 @@ from ..host.host_call import record
 from ..proxies.threads import is_service
 from ..side_effects.contents import ContainerLog
 from .cached_functions import CACHED
-from .call_events import Called, call_events
+from .call_events import Called, Operation, call_events
 from .call_rules import (
     CONTENT,
     DRAWS,
@@ -56,6 +58,8 @@ from .call_rules import (
     REFUSED,
     SETS,
     STATES,
+    has_field,
+    is_in_c,
     module_of,
     rule_of_function,
     rule_of_method,
@@ -77,7 +81,6 @@ from .stdlib_state import RANDOM, ContextVariables, is_seed
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
-_CALLABLES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType)
 _OPEN, _PRINT, _WARN = open, print, warnings.warn        # the originals, which a recording patches
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
@@ -103,6 +106,20 @@ WATCHED = {id(code): code for code in (       # by id: to hash code takes longer
     _GETENV, _THREAD, *_SETTINGS, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
 
 
+# Module -> why a call of its functions is refused, and the way out.
+_REASONS = {
+    "time": "which reads the clock; pass the time as an argument, or read it in a function that is marked with jit.host",
+    "datetime": "which reads the clock; pass the time as an argument",
+    "random": "whose result changes from call to call; pass the value as an argument, or use ingot's random functions",
+    "secrets": "which draws random numbers from the operating system; pass the value as an argument",
+    "uuid": "which draws random numbers from the operating system; pass the value as an argument",
+    "io": "which works on a file that was opened outside of it; pass what is read as an argument, and write in a function that "
+          "is marked with jit.host, or with print()",
+}
+_REASONS["numpy.random"] = _REASONS["random"]
+_ANY_REASON = "which a replay would not do; call it outside, pass its result as an argument, or mark a function with jit.host"
+
+
 class CallPolicy:
     """Decisions about the calls of one recorded run that leave user code."""
 
@@ -111,7 +128,8 @@ class CallPolicy:
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
         self._chains, self._reachable = chains, reachable
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
-        self.events, self.apart = call_events(self.called), FramesApart(status)
+        self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
+        reachable.on_operand = self.events.report_operations
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
 
@@ -204,6 +222,40 @@ class CallPolicy:
         for x in call.operands():
             if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
                 self._judge(call, x, None, {})
+
+    def operated(self, operation: Operation):
+        """Note an operation that user code is about to do: it calls a method of its operands."""
+        site = operation.site
+        for x in self._operands_in(operation.operands, site.reads_items):
+            if site.is_attribute:
+                self._field(operation, x, site)
+            else:
+                self._method(operation, x, _called_for(site.method, type(x)), None, {}, is_stored=True)
+
+    def _operands_in(self, values, with_items):
+        """Yield the objects among some values, and among the items of lists and tuples, whose methods an operation calls."""
+        for x in values:
+            if type(x) in weakref.ProxyTypes:
+                x = x.__repr__.__self__
+            if self._reachable.is_operand(x) or x is RANDOM["_inst"]:
+                yield x
+            elif with_items and type(x) in (list, tuple):
+                yield from self._operands_in(x, with_items)
+
+    def _field(self, operation, x: Any, site):
+        """Guard an attribute that C code gives: its value if that is plain, else the content of the object."""
+        name: Any = site.method
+        kind: Any = type(x)
+        if not has_field(kind, name):
+            return
+        value = follow(x, (("attr", name),))
+        if is_symbol(value):
+            return              # it is an input
+        if site.is_set or not is_plain(value) or not self._is_outside(x):
+            self._method(operation, x, name, None, {}, is_stored=True)
+        else:
+            self._reads.add_condition(ReadCondition.of(
+                ("field", id(x), name), lambda: follow(x, (("attr", name),)), f"{self._reachable.name_of(x)}.{name}"))
 
     def _by_name(self, call, function, args):
         """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
@@ -362,17 +414,22 @@ class CallPolicy:
     def _is_outside(self, x) -> bool:
         return self._reachable.has_met(x) or x is RANDOM["_inst"] or x is _legacy_generator()
 
-    def _changes_or_reads(self, call, receiver, name, text):
+    def _changes_or_reads(self, call, receiver: Any, name, text):
         """Guard an object from outside that one of its own methods reads or changes."""
+        kind: Any = type(receiver)
+        its_name = self._reachable.name_of(receiver)
         if name in _ADDS and type(receiver) in RESTORED:
             self._contents.see(receiver, text, self._inputs)
             self._contents.used(receiver, ADDED)
         elif is_changeable(receiver):
             self._contents.used(receiver, None)
             self._chains.add(Chain(ARGUMENT, f"a {type(receiver).__name__} that lives outside of it", ()), receiver, receiver)
-        elif is_instance(receiver) or is_library_data(receiver):
+        elif (is_instance(receiver) and not is_in_c(kind)) or is_library_data(receiver):
             self._reachable.walk(text, receiver)        # guards its attributes, or its content
-        elif is_iterator(receiver) or not self._reads.add_content(text, receiver):
+        elif is_iterator(receiver):
+            self._refuse(call, text, f"which moves on {its_name}, an iterator that lives outside of it; pass the value as an "
+                                     "argument")
+        elif not self._reads.add_content(its_name, receiver):
             self._refuse(call, text)
 
     def _apply(self, rule, call, text, function, args, kwargs):
@@ -395,24 +452,24 @@ class CallPolicy:
         elif text.startswith("decimal."):
             self._reads.add_condition(decimal_condition())
         if rule is not OBSERVED:
-            for x in (*(args or ()), *kwargs.values()):
-                self._receives(call, text, x)
+            self._receives(call, text, (*(args or ()), *kwargs.values()))
 
-    def _receives(self, call, text, x):
-        """Guard the content of an object of C code from outside that a function receives, and all attributes of an object of
-        the user's that code of a package may read."""
-        kind: Any = type(x)
-        if is_instance(x) and text.partition(".")[0] in LIBRARIES:
-            self._reachable.takes_all(x)
-        if not self._is_outside(x) or is_own(kind.__module__) or is_user_defined(kind):
-            return
-        is_compared = is_changeable(x) or is_plain(x) or isinstance(x, (tuple, type, *_CALLABLES))
-        is_stream_of_text = x is sys.stdout or x is sys.stderr
-        if rule_of_method(kind, "") in (CONTENT, DRAWS) and not (is_compared or is_stream_of_text):
-            self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
+    def _receives(self, call, text, values):
+        """Guard the content of objects from outside that a function receives, or finds in lists and tuples, and all attributes
+        of objects of the user's that code of a package may read."""
+        if text.partition(".")[0] in LIBRARIES:
+            for x in filter(is_instance, values):
+                self._reachable.takes_all(x)
+        for x in self._operands_in(values, with_items=True):
+            kind: Any = type(x)
+            if module_of(kind.__module__) == "decimal":
+                self._reads.add_condition(decimal_condition())
+            is_stream_of_text = x is sys.stdout or x is sys.stderr
+            if rule_of_method(kind, "") in (CONTENT, DRAWS) and not is_stream_of_text:
+                self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
 
-    def _refuse(self, call, text):
-        self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(){_reason(text)}")
+    def _refuse(self, call, text, otherwise=_ANY_REASON):
+        self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(), {_reason(text, otherwise)}")
 
 
 def _is_made_in_c(cls) -> bool:
@@ -430,6 +487,12 @@ def is_method(function, x) -> bool:
     """Return whether a function is a method of an object, from a class of a library."""
     name = getattr(function, "__name__", "")
     return any(vars(c).get(name) is function and not is_user_defined(c) for c in type(x).__mro__)
+
+
+def _called_for(method, kind) -> str:
+    """Return the method that does the work of another one, which may be that of `object`."""
+    ways = (method, "__str__", "__repr__") if method == "__format__" else (method,)
+    return next((name for name in ways if getattr(kind, name, None) is not getattr(object, name, None)), method)
 
 
 def _legacy_generator():
@@ -472,25 +535,11 @@ def _repeat(recorder, text, function, args, kwargs):
     is_recorded = True
 
 
-# Module -> why a call of its functions is refused, and the way out.
-_REASONS = {
-    "time": "which reads the clock; pass the time as an argument, or read it in a function that is marked with jit.host",
-    "datetime": "which reads the clock; pass the time as an argument",
-    "random": "whose result changes from call to call; pass the value as an argument, or use ingot's random functions",
-    "secrets": "which draws random numbers from the operating system; pass the value as an argument",
-    "uuid": "which draws random numbers from the operating system; pass the value as an argument",
-    "io": "which works on a file that was opened outside of it; pass what is read as an argument, and write in a function that "
-          "is marked with jit.host, or with print()",
-}
-_REASONS["numpy.random"] = _REASONS["random"]
-_ANY_REASON = "which a replay would not do; call it outside, pass its result as an argument, or mark a function with jit.host"
-
-
-def _reason(text) -> str:
+def _reason(text, otherwise) -> str:
     module = text
     while module and module not in _REASONS:
         module = module.rpartition(".")[0]
-    return ", " + _REASONS.get(module, _ANY_REASON)
+    return _REASONS.get(module, otherwise)
 
 
 def _thread() -> tuple:

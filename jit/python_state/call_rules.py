@@ -7,13 +7,19 @@ object. What stands in no table is refused.
 import gc
 import os
 import sys
+import types
 import warnings
+import weakref
 from enum import Enum
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from ..bytecode.user_code import is_user_module
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ..bytecode.user_code import HOLDERS, is_own, is_user_defined, is_user_module
+from ..guards.snapshot import CONTAINERS
 
 
 class Rule(Enum):
@@ -65,7 +71,7 @@ _MODULES: dict = {
 # Module -> functions, classes and methods with another rule than their module.
 _FUNCTIONS: dict = {
     "builtins": _table(
-        OBSERVED="print open getattr hasattr setattr delattr dir vars globals locals len int float type id hash __import__",
+        OBSERVED="print open getattr hasattr setattr delattr dir vars globals locals type id isinstance callable __import__",
         READS="type.__subclasses__", REFUSED="input breakpoint exit quit help"),
     "os": _table(
         PURE="fspath fsencode fsdecode strerror WCOREDUMP WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WSTOPSIG "
@@ -162,20 +168,26 @@ STATES: dict = {
     **dict.fromkeys(("warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings"),
                     lambda: tuple(warnings.filters))}
 
+_FUNCTION_KINDS = (types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
+                   types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
+                   types.MemberDescriptorType)
+
 # Class -> rule of its methods that have no row above.
 _CLASSES: dict = {
     **dict.fromkeys((
-        "builtins.object", "builtins.type", "builtins.range", "builtins.slice", "builtins.BaseException", "builtins.function",
+        "builtins.object", "builtins.type", "builtins.range", "builtins.slice", "builtins.function",
         "builtins.code", "builtins.property", "builtins.staticmethod", "builtins.classmethod", "builtins.cell",
         "builtins.module", "builtins.frame", "builtins.traceback", "re.Pattern", "re.Match", "datetime.date", "datetime.time",
         "datetime.timedelta", "datetime.tzinfo", "decimal.Decimal", "decimal.Context", "numbers.Number", "enum.Enum",
         "pathlib.PurePath", "uuid.UUID", "zoneinfo.ZoneInfo", "numpy.dtype", "numpy.generic", "numpy.ufunc", "numpy.finfo",
         "struct.Struct", "string.Template", "operator.attrgetter", "operator.itemgetter", "operator.methodcaller",
-        "functools.partial", "types.SimpleNamespace", "types.GenericAlias", "inspect.Signature", "inspect.Parameter"), PURE),
+        "functools.partial", "types.GenericAlias", "inspect.Signature", "inspect.Parameter",
+        *[f"builtins.{kind.__name__}" for kind in _FUNCTION_KINDS]), PURE),
     **dict.fromkeys(("contextvars.ContextVar", "contextvars.Token", "weakref.ReferenceType", "weakref.WeakMethod",
                      "weakref.WeakKeyDictionary", "weakref.WeakValueDictionary", "weakref.WeakSet", "weakref.ProxyType",
-                     "weakref.CallableProxyType"), OBSERVED),
-    "queue.SimpleQueue": CONTENT,
+                     "weakref.CallableProxyType", "functools._lru_cache_wrapper", "threading._local"), OBSERVED),
+    **dict.fromkeys(("queue.SimpleQueue", "numpy.void", "contextvars.Context", "multiprocessing.shared_memory.SharedMemory",
+                     *[f"multiprocessing.sharedctypes.Synchronized{of}" for of in ("", "Array", "String")]), CONTENT),
     **dict.fromkeys(("random.Random", "numpy.random.Generator", "numpy.random.mtrand.RandomState",
                      "numpy.random._generator.Generator", "numpy.random.bit_generator.BitGenerator",
                      "numpy.random.bit_generator.SeedSequence"), DRAWS),
@@ -185,7 +197,7 @@ _SIMPLE = (int, float, complex, bool, str, bytes, type(None), tuple, frozenset)
 
 def module_of(name: str) -> str:
     """Return the public name of a module of the standard library: `_io` is `io`, `posix` is `os`."""
-    plain = name.lstrip("_")
+    plain = name if name.startswith("__") else name.lstrip("_")
     return _ALIASES.get(plain.partition(".")[0], plain)
 
 
@@ -230,3 +242,47 @@ def rule_of_method(kind: type, name: str) -> Rule:
         if not is_user_module(cls.__module__) and _rule_of_module(module) is OBSERVED:
             return OBSERVED
     return CONTENT
+
+
+_FOLLOWED = (Tensor, Module, type, types.ModuleType)         # other files follow what code does with them
+_METHODS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+            types.ClassMethodDescriptorType, classmethod, staticmethod)
+
+
+def has_operations(value) -> bool:
+    """Return whether operations on an object read or change content that neither a container nor the attributes of an instance
+    show: their code is C code, or a library's."""
+    kind: Any = type(value)
+    return _has_operations(kind)
+
+
+@lru_cache(maxsize=4096)
+def _has_operations(kind: Any) -> bool:
+    if issubclass(kind, weakref.ProxyTypes) or module_of(kind.__module__) == "decimal":
+        return True
+    is_own_container = issubclass(kind, (list, dict, set)) and is_user_defined(kind)
+    if issubclass(kind, _FOLLOWED) or kind in CONTAINERS or kind is np.ndarray or is_own_container or (
+            is_own(kind.__module__)):
+        return False
+    return rule_of_method(kind, "") in (CONTENT, DRAWS) and (is_in_c(kind) or not (is_user_defined(kind) or _is_holder(kind)))
+
+
+def _is_holder(kind) -> bool:
+    return kind.__module__.partition(".")[0] in HOLDERS
+
+
+@lru_cache(maxsize=4096)
+def is_in_c(kind: Any) -> bool:
+    """Return whether a class, or one of its bases besides `object`, is written in C."""
+    return any(isinstance(v, (types.MethodDescriptorType, types.WrapperDescriptorType))
+               for c in kind.__mro__[:-1] for v in vars(c).values())
+
+
+@lru_cache(maxsize=4096)
+def has_field(kind: Any, name: str) -> bool:
+    """Return whether code that is not tracked gives an attribute of an object, if it is no method."""
+    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
+    if found is None:
+        return not (is_user_defined(kind) or _is_holder(kind))      # the attributes of instances are guarded
+    is_users = type(found) is property and is_user_defined(found.fget)
+    return not (isinstance(found, _METHODS) or name in vars(object) or is_users)

@@ -32,11 +32,21 @@ from ..bytecode.uses import CONTAINED, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, Location, StateInputs, read, root_value
-from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like
+from ..guards.snapshot import (
+    CONTAINERS,
+    PLAIN_CONTAINERS,
+    has_content,
+    is_changeable,
+    is_container,
+    is_item,
+    is_plain,
+    looks_like,
+)
 from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
 from ..side_effects.writes import WriteLog
 from .attributes import TensorAttributes
+from .call_rules import has_operations
 from .iterators import is_library_iterator
 from .patched_builtins import real
 from .reachable import Reachable
@@ -108,15 +118,16 @@ class ChainReads:
             known.received = {id(local.get(name)) for name in passed}
             for name in passed:
                 self._reachable.walk(name, local.get(name), is_argument=True)
-        lasting = [name for name in names if id(local.get(name)) not in known.own and (is_changeable(local.get(name)) or (
-            is_instance(local.get(name)) and id(local[name]) not in known.outside))]
+        lasting = [name for name in names if id(local.get(name)) not in known.own and (
+            has_content(local.get(name)) or has_operations(local.get(name)) or (
+                is_instance(local.get(name)) and id(local[name]) not in known.outside))]
         if not lasting:
             return
         functions = self._functions.of(frame)
         defaults = {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
         for name in lasting:
             value = local[name]
-            if id(value) in defaults and is_changeable(value):
+            if id(value) in defaults and has_content(value):
                 self._known.objects[id(value)] = value
                 self.add(Chain(ARGUMENT, name, ()), value, value)
             elif id(value) in defaults:
@@ -333,7 +344,7 @@ class ChainReads:
             self._follow_attribute(chain, len(chain.steps) - len(steps), value)
         if value is base:
             return chain, root, base
-        if value is None or value is MISSING or not (steps or is_changeable(value)):
+        if value is None or value is MISSING or not (steps or has_content(value)):
             return None
         text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
         return Chain(ARGUMENT, text, (*first, *steps)), owner, owner

@@ -4,6 +4,7 @@ Loops, unpacking and `in` move an iterator on without a call that could be seen.
 before and after, and a generator tells when it runs.
 """
 
+import contextlib
 import io
 import operator
 import sys
@@ -43,7 +44,7 @@ def position(iterator) -> Any:
     if hasattr(iterator, "__length_hint__"):
         return operator.length_hint(iterator)
     for name in _POSITIONS:
-        if hasattr(iterator, name):
+        with contextlib.suppress(AttributeError, ValueError):       # numpy's iterators have an index if they were asked for it
             return getattr(iterator, name)
     if hasattr(iterator, "__dict__"):
         return [_part(x) for x in vars(iterator).values()]

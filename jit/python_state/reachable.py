@@ -9,6 +9,7 @@ import io
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from ...runtime.core.tensor import Tensor
@@ -27,12 +28,13 @@ from ..guards.arg_pytree import fields_of, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
-from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, is_changeable, is_plain, snapshot
+from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain, snapshot
 from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
+from .call_rules import has_operations
 from .iterators import OutsideIterators
 from .read_log import ReadLog
 
@@ -49,6 +51,8 @@ class Reachable:
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self.attributes, self._tensors = uses, attributes, tensors
         self.caches, self.iterators = FunctionCaches(reads, tensors), iterators
+        self._operands: dict = {}       # by id: (value, name) of those whose operations are calls that no user code answers
+        self.on_operand: Callable = lambda: None        # called when one of them is met
         reads.walker = self
 
     def has_met(self, value) -> bool:
@@ -59,8 +63,17 @@ class Reachable:
         """Return whether the call has made a stream of text, and may read what it prints there."""
         return isinstance(stream, io.StringIO) and not self.has_met(stream) and stream is not sys.__stdout__
 
+    def is_operand(self, value) -> bool:
+        """Return whether a value was reached from outside whose operations are calls that no user code answers."""
+        return id(value) in self._operands
+
+    def name_of(self, value) -> str:
+        """Return the name by which such a value was first reached, or its class."""
+        return self._operands.get(id(value), (value, f"a {type(value).__qualname__} from outside"))[1]
+
     def close(self):
         self.iterators.close()
+        self._operands.clear()
 
     # Code that starts.
 
@@ -107,15 +120,18 @@ class Reachable:
                 self._answer_of_module(new, question.names)
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._tensors.add(t)
+            for name, value in attributes_of_module(new).items():
+                if has_operations(value) or isinstance(value, _WEAK):
+                    self.walk(f"{type(new).__name__}.{name}", value)
 
     def _answer_of_module(self, m, names):
         """Guard containers among the attributes of a module, and visit objects: guards on modules do not look into them."""
         attributes = attributes_of_module(m)
         for name in names & attributes.keys():
             text, value = f"{type(m).__name__}.{name}", attributes[name]
-            if is_changeable(value) or is_instance(value):
+            if has_content(value) or is_instance(value):
                 self.walk(text, value)
-            if is_changeable(value):
+            if has_content(value):
                 self._reads.add_attribute(type(m).__name__, m, name, value)
 
     # Values.
@@ -134,6 +150,9 @@ class Reachable:
             if is_library_data(value):
                 self._reads.add_data(text, value)
                 continue
+            if has_operations(value):
+                self._operands.setdefault(id(value), (value, text))
+                self.on_operand()
             if isinstance(value, Module):
                 self._remember(value)
                 below = Module.modules(value) if id(value) not in self._known.outside else ()
@@ -179,6 +198,7 @@ class Reachable:
         if has_library_methods(type(value)):
             kinds = [*kinds, ANY_ATTRIBUTE]
             self._use_all(value.__dict__)
+            self.attributes.query_all(value, False)
         for kind in kinds:
             self.attributes.answer_with_all(kind, text, value, self.add)
         found = []

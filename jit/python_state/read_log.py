@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, static_attribute
-from ..bytecode.user_code import is_user_defined
+from ..bytecode.user_code import is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.known_objects import KnownObjects
@@ -72,6 +72,7 @@ def decimal_condition() -> ReadCondition:
 _HELD: dict = {
     "array.array": lambda a: (a.typecode, a.tobytes()),
     "builtins.bytearray": bytes,
+    "builtins.BaseException": lambda error: (error.args, dict(vars(error))),
     "builtins.memoryview": lambda view: (view.format, view.tobytes()),
     "builtins.mappingproxy": dict,
     "_ctypes._SimpleCData": bytes, "_ctypes.Array": bytes, "_ctypes.Structure": bytes, "_ctypes.Union": bytes,
@@ -113,7 +114,14 @@ def pickled(value) -> Any:
         pickle.dumps(value, 4)
     except Exception:
         return None
-    return lambda: pickle.dumps(value, 4)
+    return lambda: _Pickled(pickle.dumps(value, 4))
+
+
+class _Pickled(bytes):
+    """Content of an object, as a text for messages shows it."""
+
+    def __repr__(self):
+        return f"<{len(self)} bytes>"
 
 
 def _unless_closed(holds, value):
@@ -145,6 +153,7 @@ class ReadLog:
         self.conditions: dict = {}      # {identity: condition}
         self.late: set = set()          # guards (by their keys) whose location the run had written when it first read it
         self.module_reads: set = set()  # {(id of a module, attribute)}
+        self._special: dict = {}        # ids of a class and of code -> (its names as a special method there, class, code)
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
 
@@ -181,6 +190,19 @@ class ReadLog:
                 self.add_attributes(owner.__name__, owner, (name,))
             else:
                 self.add_object_of_class(owner, name)
+
+    def add_special_method(self, code, first):
+        """Guard that the class of an object has some code, which starts, as its special method, to which no name in code leads,
+        and that the object has this class."""
+        for kind in (first, type(first)) if isinstance(first, type) else (type(first),):
+            place = id(kind), id(code)
+            if place not in self._special:
+                self._special[place] = special_names(kind, code) if is_user_defined(kind) else (), kind, code
+            names = self._special[place][0]
+            if names:
+                self.add_attributes(kind.__qualname__, kind, names)
+                if self._known.existed(first):
+                    self.add_attributes(self._known.name_of(first), first, ("__class__",))
 
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""
@@ -225,8 +247,6 @@ class ReadLog:
         elif type(value) is types.FunctionType and is_user_defined(value):
             self.conditions.setdefault(id(value), FunctionGuard(value))
             self.add_condition(registry_condition(value))
-        elif type(value).__module__ == "decimal" or getattr(value, "__module__", "") == "decimal":
-            self.add_condition(decimal_condition())
 
     def add_library(self, text, value):
         """Guard the content of an object of the standard library, whose code is not tracked."""

@@ -5,6 +5,7 @@ A replay would not draw from the random generators of Python and numpy, so drawi
 
 import random
 import sys
+from contextlib import suppress
 
 import numpy as np
 
@@ -36,7 +37,8 @@ class ContextVariables:
 
     def _add_condition(self, variable):
         text, now = f"the context variable {variable.name}", variable.get(MISSING)
-        self._reads.walker.walk(text, now)
+        with suppress(LookupError):
+            self._reads.walker.walk(text, variable.get())       # its default, too
         self._reads.add_condition(ReadCondition(
             ("context", id(variable)), lambda: variable.get(MISSING), snapshot(now, self._inputs), text))
 

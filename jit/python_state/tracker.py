@@ -246,6 +246,7 @@ class Tracker:
         if code.co_argcount and code.co_varnames[0] in frame.f_locals:
             first = frame.f_locals[code.co_varnames[0]]
             self.reads.add_method(first if isinstance(first, type) else type(first), code.co_name, functions)
+            self.reads.add_special_method(code, first)
 
     def _attribute_queries(self, frame, own) -> frozenset:
         """Log the attributes that code reads of untracked objects; return their names."""
