@@ -144,7 +144,7 @@ def convolutions_round_as_float32():
 
 @pytest.fixture(scope="session", autouse=True)
 def recording_costs_nothing():
-    """What is recorded does not depend on the time that it takes."""
+    """Make the tests independent of the time that recordings take."""
     before, RecompileLimit.clock = RecompileLimit.clock, staticmethod(lambda: 0.0)
     yield
     RecompileLimit.clock = before
