@@ -89,9 +89,15 @@ def kind_of_call(args, kwargs, grad: bool) -> tuple | None:
 def past_tracker(m, fn, args, kwargs):
     """Call a function that a user calls. If the arguments are plain, no code of users runs in it, and a tracker of Python need
     not look."""
-    if m.own_code is None or kind_of_call(args, kwargs, False) is None:
+    if m.own_code is None or not all(map(_is_plain, (*args, *kwargs.values()))):
         return fn(*args, **kwargs)
     return m.own_code(fn, *args, **kwargs)
+
+
+def _is_plain(x) -> bool:
+    """Return whether an argument is a tensor, a number or a text itself, and no proxy of one, or a sequence of such."""
+    kind = type(x)
+    return kind in TENSORS or kind in _PLAIN or kind is float or ((kind is tuple or kind is list) and all(map(_is_plain, x)))
 
 
 def _add(kind: list, a, what, grad: bool) -> bool:
