@@ -32,6 +32,7 @@ from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
+from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
 from ..bytecode.reads import ARGUMENT, GLOBAL, Chain, follow
 from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module
 from ..bytecode.uses import ADDED
@@ -85,6 +86,7 @@ _OPEN, _PRINT, _WARN = open, print, warnings.warn        # the originals, which 
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
 _LOOKUPS = {"__getattribute__": getattr, "__setattr__": setattr, "__delattr__": setattr}
+_BY_ANY_NAME = (getattr, hasattr, setattr, delattr, vars)
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _IN_C = (types.BuiltinFunctionType, types.WrapperDescriptorType)
 _GETENV = os.getenv.__code__
@@ -216,8 +218,6 @@ class CallPolicy:
 
     def called(self, call: Called):
         """Note a call that user code is about to make, and the callables that it passes on."""
-        if call.args:
-            self._by_name(call, call.function, call.args)
         self._judge(call, call.function, call.args, call.kwargs)
         for x in call.operands():
             if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
@@ -268,6 +268,12 @@ class CallPolicy:
             self._attribute(_LOOKUPS[function.__name__], function.__self__, args[0])
         elif kind is types.WrapperDescriptorType and function.__name__ in _LOOKUPS and len(args) > 1:
             self._attribute(_LOOKUPS[function.__name__], *args[:2])
+        elif kind is operator.attrgetter:
+            for path in function.__reduce__()[1]:
+                owner = args[0]
+                for name in path.split("."):
+                    self._attribute(getattr, owner, name)
+                    owner = follow(owner, (("attr", name),))
         elif function is super and len(args) == 2:
             self._reads.add_inherited(call.frame.f_code.co_names, *args)
         elif kind is not types.BuiltinFunctionType:
@@ -280,8 +286,18 @@ class CallPolicy:
             attributes.query_all(args[0], function is dir)
         elif function in (setattr, delattr):
             self._attribute(setattr, *args[:2])
-        elif function is hasattr or (function is getattr and len(args) > 1):
+        elif function is hasattr:
+            attributes.query(*args[:2])
+        elif function is getattr and len(args) > 1:
             self._attribute(getattr, *args[:2])
+
+    def _by_any_name(self, call, function):
+        """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
+        names = frozenset(".".join(function.__reduce__()[1]).split(".") if type(function) is operator.attrgetter else ())
+        if names or (type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME):
+            queries = NO_QUERIES._replace(names=names, by_name=True) if names else ANY_ATTRIBUTE
+            self._reachable.query(queries)
+            self._reachable.use(call.frame.f_code, queries, names)
 
     def _asks_for_class(self, function, x, classes):
         """Guard the answer of an abstract class or protocol of the standard library, which looks at the attributes of others
@@ -299,6 +315,8 @@ class CallPolicy:
         attributes = self._chains.attributes
         if how is getattr:
             attributes.query(owner, name)
+            if self._known.existed(owner):
+                self._reachable.use_all(follow(owner, (("attr", name),)))
         elif how is setattr and type(name) is str and self._known.existed(owner):
             before = follow(owner, (("attr", name),))
             attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
@@ -314,6 +332,10 @@ class CallPolicy:
                                        "would come at every call)")
         function = real(function)
         kind = type(function)
+        if args is None:
+            self._by_any_name(call, function)
+        elif args:
+            self._by_name(call, function, args)
         if kind is CACHED:
             self._reachable.caches.called(function, args, kwargs)
             return

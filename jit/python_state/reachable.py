@@ -184,7 +184,7 @@ class Reachable:
         text = self._known.name_of(value)
         self.attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=sets), text, value, self.add)
         self.attributes.query_all(value, False)
-        self._use_all(attributes_of(value))
+        self._use_all(dict(vars(value)) if isinstance(value, type) else attributes_of(value))
 
     def add(self, text, value) -> list:
         """Note an object that is reached, and answer all queries so far; return (text, value) of its parts."""
@@ -211,6 +211,11 @@ class Reachable:
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
         return [(name, v) for name, v in attributes_of(owner).items() if not self._writes.has_set(owner, name)]
+
+    def use_all(self, value):
+        """Note that code may use a value, if that is a container, and those in it, in any way."""
+        if type(value) in CONTAINERS or isinstance(value, tuple):
+            self._use_all(value)
 
     def _use_all(self, value):
         """Note that code which is not tracked may use a container, and those in it, in any way."""

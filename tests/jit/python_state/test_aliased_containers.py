@@ -1,6 +1,10 @@
 """Containers that several pieces of code reach on different ways: by a chain of names, as an attribute of an item of a loop,
 in a class, by a computed name. Each read counts, whatever the other ways do; unread content does not."""
 
+import functools
+import operator
+import types
+
 import pytest
 
 import ingot
@@ -302,6 +306,48 @@ def test_reads_by_any_path_are_guarded(make, most):
     got, traced = life(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+class Slotted:
+    __slots__ = ("first", "second")
+
+
+OWNERS = {"object": Holder, "slots": Slotted, "module": nn.Module, "class": lambda: type("Local", (), {"__module__": __name__}),
+          "namespace": types.SimpleNamespace, "file": lambda: types.ModuleType(__name__)}
+LOOKUPS = {
+    "getattr": getattr, "attrgetter": lambda h, name: operator.attrgetter(name)(h),
+    "handed on": lambda h, name: next(map(getattr, [h], [name])),
+    "getter handed on": lambda h, name: next(map(operator.attrgetter(name), [h])),
+    "partial": lambda h, name: functools.partial(getattr, h)(name), "vars": lambda h, name: vars(h)[name],
+    "table": lambda h, name: h.__dict__[name],
+    "dunder": lambda h, name: (type if isinstance(h, type) else object).__getattribute__(h, name)}
+USES = {"sum": sum, "len": len, "last": lambda v: v[-1], "first": lambda v: v[0]}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("owner", OWNERS)
+def test_names_that_code_computes_are_reads_of_any_kind(owner, use):
+    def life(lookup, wrap):
+        h = OWNERS[owner]()
+        h.first, h.second = [], []
+
+        def fn(x):
+            h.first.append(1.0)
+            h.second.append(2.0)
+            for name in ("first", "second"):
+                x = x + USES[use](lookup(h, name))
+            return x
+        fn, got = wrap(fn), []
+        for i in range(4):
+            got.append((fn(ingot.full((2,), float(i))).tolist(), list(h.first)))
+            if i == 2:
+                h.first.insert(0, 5.0)
+        return got
+
+    for how, lookup in LOOKUPS.items():
+        if owner == "slots" and how in ("vars", "table"):
+            continue
+        assert life(lookup, jit.trace) == life(lookup, lambda fn: fn), how
 
 
 KINDS = [type(f"Kind{i}", (), {"rate": float(i), "__module__": __name__}) for i in range(300)]
