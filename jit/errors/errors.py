@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...ir.errors import IngotError
+from ...runtime.core.state import tls
 
 
 class Position(NamedTuple):
@@ -27,9 +28,16 @@ class Position(NamedTuple):
 
 
 class TraceError(IngotError, RuntimeError):
-    """Error of a function that does what a trace could not repeat faithfully."""
+    """Error of a function that does what a trace could not repeat faithfully. User code that catches it changes nothing: the
+    recording that runs is told of each."""
 
     position: Position | None = None        # the user's line, once it is part of the message
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        tracker = getattr(tls.m.recorder, "tracker", None)
+        if tracker is not None and tracker.status.raised is None:
+            tracker.status.raised = self
 
     def locate(self, position: Position | None):
         """Add the user's line to the message, unless it has one."""
@@ -51,7 +59,7 @@ class TracerWarning(RuntimeWarning):
 
 class DisturbedError(TraceError):
     """Error of a call that ran eagerly and is not recorded: state that it had read changed meanwhile, perhaps by another
-    thread, or it put into a dictionary what a trace could not make again. Many in a row are an error."""
+    thread, or it put into a dictionary what a trace could not make again."""
 
 
 class UnrepeatableError(TraceError):
@@ -106,15 +114,28 @@ class RecordingStatus:
 
     def __init__(self, position: Callable = lambda: None):
         self._position = position
-        self.problem: TraceError | None = None      # error of the first action that a trace cannot repeat
+        self.raised: TraceError | None = None       # the first error that was raised meanwhile; user code may have caught it
+        self._problem = ""          # the first action that a trace cannot repeat, for a message,
+        self._problem_position: Position | None = None      # and its line
         self.first_time = ""        # action of this call that later calls do not repeat
         self.replaced = ""          # this call left something outside that no replay could make; other calls can be recorded
 
+    @property
+    def has_problem(self) -> bool:
+        """Whether the run did what a trace cannot repeat."""
+        return bool(self._problem)
+
     def refuse(self, reason):
         """Note an action that a trace cannot repeat."""
-        if self.problem is None:
-            self.problem = TraceError("this function cannot be traced: " + reason)
-            self.problem.locate(self._position())
+        if not self._problem:
+            self._problem, self._problem_position = "this function cannot be traced: " + reason, self._position()
+
+    def raise_problem(self):
+        """Raise an error if the run did what a trace cannot repeat."""
+        if self._problem:
+            error = TraceError(self._problem)
+            error.locate(self._problem_position)
+            raise error
 
 
 def at(line) -> str:

@@ -42,6 +42,8 @@ class Finaliser:
                 guards[at] = replace(g, expected=t.before)
         known = {place for g in guards.values() for place in g.locations_on_path()}
         for t in targets.values():
+            if t.kind == "attr" and t.place not in self._written and t.was is not MISSING:
+                self._reads.add_own(t.owner, t.key, t.text)
             if t.place in known or t.place in self._written or t.was is MISSING or isinstance(t.owner, Module):
                 continue
             name, _, where = t.text.rstrip(")").partition(" (in ")

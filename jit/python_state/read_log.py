@@ -217,6 +217,13 @@ class ReadLog:
                 value, getattr(value, "__func__", None), getattr(value, "fget", None))):
             self.add_attributes(cls.__qualname__, cls, (name,))
 
+    def add_own(self, owner, name, text):
+        """Guard that an object keeps an attribute that its class has, too."""
+        held = MISSING if isinstance(owner, (type, Module)) else held_in(type(owner), name)
+        if held is not MISSING and not hasattr(type(held), "__set__"):
+            self.add_condition(ReadCondition.of(("own", id(owner), name), lambda: load(owner, name, "attr") is not MISSING,
+                                                f"whether there is {text}"))
+
     def add_object_of_class(self, cls, name):
         """Guard an object that a class holds and that is no plain value, a descriptor perhaps, and follow it. No code of it
         runs. A slot is guarded by what it holds."""

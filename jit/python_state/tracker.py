@@ -316,8 +316,7 @@ class Tracker:
         self.world.check()
         self.reachable.iterators.check()
         self.switches.check()
-        if self.status.problem is not None:
-            raise self.status.problem
+        self.status.raise_problem()
         final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, self.remade, effects,
                           held)
         final.guard_unchanged()

@@ -169,7 +169,7 @@ class Run:
 
     def _called(self, tracker, args, kwargs):
         try:
-            return self.run(*args, **kwargs)
+            result = self.run(*args, **kwargs)
         except BaseException as error:
             if not isinstance(error, (TypeError, RecursionError)):      # a function in C may ask for another number for ever
                 self.containers.settle()
@@ -183,6 +183,9 @@ class Run:
             refused.reads = LazyScalar.__name__ in str(error) or (not is_said and self.symbols is None)
             refused.may_repeat = not self._has_written(tracker)
             raise refused from error
+        if tracker.status.raised is not None:       # user code has caught it
+            raise tracker.status.raised
+        return result
 
     @property
     def _has_stand_ins(self) -> bool:

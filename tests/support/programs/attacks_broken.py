@@ -418,6 +418,42 @@ class O: pass
 o = O(); o.ba = bytearray(b"q"); o.d = {"p": functools.partial(max, 1), "l": [lambda: 1]}
 def get(): return o
 def fn(x): h = [get()]; return h[0].ba, h[0].d["p"], h[0].d["l"][0], h[0], x
+### attribute_hides_that_of_its_class
+class B: pass
+B.a = ingot.tanh
+s2 = B()
+def fn(x): s2.a = ingot.tanh
+def turn(i):
+    if i == 4: del s2.a
+### refused_copy_is_caught
+class M(type):
+    @property
+    def a(cls): return cls._a
+class s2(metaclass=M): _a = range(3)
+def fn(x):
+    out = []
+    with contextlib.suppress(Exception): out.append(copy.copy(s2.a))
+    return x, out
+def turn(i): s2._a = ingot.ones(3)
+### swallowed
+t = ingot.ones(3)
+def fn(x):
+    try: n = x.data_ptr()
+    except Exception: n = 5
+    return n > 0, x
+### swallowed_host
+def fn(x):
+    @ingot.jit.host
+    def h(v): return 5
+    try: return h(x), x
+    except RuntimeError: return "err", x
+### attr_put_back_class
+class A: n = 1
+a = A(); a.n = 1
+def fn(x): a.n = 1; return x * A.n
+def turn(i):
+    if i == 2: del a.n
+    if i == 4: A.n = 5
 '''
 
 
@@ -429,5 +465,5 @@ PROGRAMS = _parsed(_TEXT)
 
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
-    "for_over_hop_gen", "in_operator_iter", "list_of_gens_hop", "map_hop_loop", "result_function_closure",
-    "set_changed_behind_a_property", "star_iter",))
+    "for_over_hop_gen", "in_operator_iter", "list_of_gens_hop", "map_hop_loop", "refused_copy_is_caught",
+    "result_function_closure", "set_changed_behind_a_property", "star_iter", "swallowed", "swallowed_host",))
