@@ -221,7 +221,7 @@ def replaced(x, give: Callable):
         return slice(*replaced((x.start, x.stop, x.step), give))
     if isinstance(x, tuple):
         made = [replaced(v, give) for v in x]
-        return kind(*made) if hasattr(kind, "_fields") else kind(made)
+        return kind(*made) if hasattr(kind, "_fields") else tuple.__new__(kind, made)     # of texts, too
     return x
 
 
