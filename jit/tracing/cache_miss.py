@@ -18,7 +18,6 @@ from .recorded_call import FIRST, RECORDING, Run
 from .uncompiled_calls import RESTING, TOO_DEAR, TOO_OFTEN, EagerCalls
 
 MOST_REASONS = 1000  # that are remembered
-MOST_DISTURBED = 32  # recordings in a row that are thrown away because another thread changed what they had read
 MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
 MOST_TARGETS = 256   # of one recording that are remembered
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
@@ -33,7 +32,6 @@ class MissHandler:
         self.stats: dict = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
         self._fn, self._run, self._eager, self._dynamic, self._arrays, self._cache = fn, run, eager, dynamic, arrays, cache
         self._rested = 0                # calls that were neither replayed nor recorded
-        self._disturbed = 0             # recordings, of calls in a row, that other threads disturbed
         self._failed = -1, 0            # (number of the last call whose recording failed, how many in a row)
         self._warned = False            # whether a warning said that recording is of no use, or does not pay
         self._no_reads = False          # whether lazy scalars are off, since the function does not take them
@@ -165,8 +163,6 @@ class MissHandler:
                 self._warn(f"runs as it is: {error}. Trace what is done on each")
             if is_useless:
                 self._warn_as_it_is(error)
-            if self._disturbed > MOST_DISTURBED:
-                raise
             self._eager.add(str(error), "" if is_useless or type(error) is SeveralDevicesError else None)
             if run.keeps_plain:
                 self._tables = dict.fromkeys(self._tables)
@@ -174,7 +170,6 @@ class MissHandler:
             return run.result, self.why, None
         finally:
             run.forget()
-        self._disturbed = 0
         new = {place.identity: place for place in run.looked_up if place.identity not in self._tables}
         if new:                                 # the next call is recorded with tables there
             self._tables = {**self._tables, **new}
@@ -193,7 +188,6 @@ class MissHandler:
         is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
         if is_useless:
             self.limit.pause()
-        self._disturbed = (type(error) is DisturbedError) + (self._disturbed if in_a_row else 0)
         return is_useless
 
     def finish_by_python(self, call, entry, changed):

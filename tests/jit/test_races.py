@@ -164,11 +164,12 @@ def test_a_recording_that_was_disturbed_is_thrown_away():
         assert "another thread changed holder.k" in fn.stats()["misses"][0]
 
 
-def test_who_is_always_disturbed_is_told():
+def test_who_is_always_disturbed_is_told(recordings_cost_time):
+    """Such a function runs eagerly."""
     o = Holder(k=1.0)
     with Meddler(o, 10 ** 6) as meddler:
         fn = meddled(o, meddler)
-        with pytest.raises(jit.TraceError, match=r"another thread changed holder\.k"):
-            for i in range(1000):
+        with pytest.warns(jit.TracerWarning, match=r"another thread changed holder\.k"):
+            for i in range(100):
                 assert fn(vec(1.0)).item() == 1.0 + i
-        assert 8 < o.k < 100
+    assert fn.stats()["unrecorded"] == 100 and fn.stats()["compiles"] == 0
