@@ -133,9 +133,11 @@ class DynamicAttributes:
             self.writes.fix_numbers()          # code reads the values past the proxies
         if isinstance(owner, Tensor):
             _counts_by_attributes(owner)
-            return
-        if not self._known.existed(owner):
-            return
+        elif self._known.existed(owner):
+            self.add_names(owner, with_classes)
+
+    def add_names(self, owner, with_classes: bool):
+        """Guard the names of all attributes of an object that lives outside."""
         with self._casts.removed():
             place = "keys", id(owner), with_classes
             self._reads.conditions.setdefault(place, AttributeNames(owner, self._known.name_of(owner), with_classes))

@@ -174,7 +174,7 @@ class CallPolicy:
 
     def check(self):
         """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
-        if self._status.problem is None:
+        if not self._status.has_problem:
             self._chains.generators.check()
         changed = [name for name, before, now in zip(_MODES, self._modes, modes()) if now != before]
         if changed:
@@ -234,13 +234,15 @@ class CallPolicy:
 
     def _operands_in(self, values, with_items):
         """Yield the objects among some values, and among the items of lists and tuples, whose methods an operation calls."""
-        for x in values:
+        waiting, opened = list(values), set()
+        for x in waiting:
             if type(x) in weakref.ProxyTypes:
                 x = x.__repr__.__self__
             if self._reachable.is_operand(x) or x is RANDOM["_inst"]:
                 yield x
-            elif with_items and type(x) in (list, tuple):
-                yield from self._operands_in(x, with_items)
+            elif with_items and type(x) in (list, tuple) and id(x) not in opened:
+                opened.add(id(x))
+                waiting += x
 
     def _field(self, operation, x: Any, site):
         """Guard an attribute that C code gives: its value if that is plain, else the content of the object."""

@@ -285,4 +285,5 @@ def has_field(kind: Any, name: str) -> bool:
     if found is None:
         return not (is_user_defined(kind) or _is_holder(kind))      # the attributes of instances are guarded
     is_users = type(found) is property and is_user_defined(found.fget)
-    return not (isinstance(found, _METHODS) or name in vars(object) or is_users)
+    is_dict_of_instance = name == "__dict__" and _is_holder(kind)
+    return not (isinstance(found, _METHODS) or name in vars(object) or is_users or is_dict_of_instance)

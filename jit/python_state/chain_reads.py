@@ -46,10 +46,9 @@ from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
 from ..side_effects.writes import WriteLog
 from .attributes import TensorAttributes
-from .call_rules import has_operations
 from .iterators import is_library_iterator
 from .patched_builtins import real
-from .reachable import Reachable
+from .reachable import Reachable, is_walked_anywhere
 from .read_log import ReadLog, known_in_class
 from .stdlib_state import RandomGenerators
 
@@ -119,7 +118,7 @@ class ChainReads:
             for name in passed:
                 self._reachable.walk(name, local.get(name), is_argument=True)
         lasting = [name for name in names if id(local.get(name)) not in known.own and (
-            has_content(local.get(name)) or has_operations(local.get(name)) or (
+            has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or (
                 is_instance(local.get(name)) and id(local[name]) not in known.outside))]
         if not lasting:
             return

@@ -74,6 +74,7 @@ class Reachable:
     def close(self):
         self.iterators.close()
         self._operands.clear()
+        del self.on_operand     # (a circle)
 
     # Code that starts.
 
@@ -121,7 +122,7 @@ class Reachable:
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._tensors.add(t)
             for name, value in attributes_of_module(new).items():
-                if has_operations(value) or isinstance(value, _WEAK):
+                if is_walked_anywhere(value):
                     self.walk(f"{type(new).__name__}.{name}", value)
 
     def _answer_of_module(self, m, names):
@@ -198,7 +199,7 @@ class Reachable:
         if has_library_methods(type(value)):
             kinds = [*kinds, ANY_ATTRIBUTE]
             self._use_all(value.__dict__)
-            self.attributes.query_all(value, False)
+            self.attributes.add_names(value, with_classes=False)
         for kind in kinds:
             self.attributes.answer_with_all(kind, text, value, self.add)
         found = []
@@ -273,3 +274,8 @@ class Reachable:
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []
+
+
+def is_walked_anywhere(value) -> bool:
+    """Return whether an object is no instance, and operations on it read or change what no name in code shows."""
+    return has_operations(value) or isinstance(value, _WEAK)

@@ -279,6 +279,7 @@ def life(kind, operation, way, wrap):
     make, change = KINDS[kind]
     HELD.clear()
     os.environ.update(a="1")
+    vars(os.environ).pop("a", None)
     decimal.setcontext(decimal.Context(prec=28))
     x = make()
     box = types.SimpleNamespace(x=x, all=[x], nested=[([x], 1)])
@@ -326,7 +327,7 @@ ROWS = [(kind, operation, way) for kind in KINDS for operation in OPERATIONS for
 PARTS = 4
 
 
-@pytest.mark.filterwarnings("ignore:.*runs as it is", "ignore:.*elementwise comparison")
+@pytest.mark.filterwarnings("ignore:.*runs as it is", "ignore:.*elementwise comparison", "ignore:the matrix subclass")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_operations_give_what_eager_code_gives_or_an_error(part, pytestconfig):
     """The seed of the run draws the rows."""
@@ -335,7 +336,7 @@ def test_operations_give_what_eager_code_gives_or_an_error(part, pytestconfig):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*runs as it is", "ignore:.*elementwise comparison")
+@pytest.mark.filterwarnings("ignore:.*runs as it is", "ignore:.*elementwise comparison", "ignore:the matrix subclass")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
 def test_all_operations_give_what_eager_code_gives_or_an_error(kind, way):

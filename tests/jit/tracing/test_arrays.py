@@ -576,7 +576,10 @@ LISTS = {
 
 
 def test_extremes_of_a_list_are_a_use():
-    assert uses_in(fn := lambda x: ingot.arange(max(x)) * sum(x), named(fn, ([1, 2],), {}), "x") == {EXTREME}
+    def fn(x):
+        return ingot.arange(max(x)) * sum(x)
+
+    assert uses_in(fn, named(fn, ([1, 2],), {}), "x") == {EXTREME}
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

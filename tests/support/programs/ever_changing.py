@@ -467,7 +467,7 @@ def adaptive_steps():
             error = (h * (a - b)).abs().max().item()
             if error < 1e-2:
                 t, y = t + h, y + h * (a + b) / 2
-            h = min(0.5, max(1e-2, 0.9 * h * (1e-2 / (error + 1e-9)) ** 0.5))
+            h = min(0.5, max(1e-3, 0.9 * h * (1e-2 / (error + 1e-9)) ** 0.5))
         return y
     return f, lambda i: (ingot.full((8,), 1.0 + 0.05 * i), 1.0 + 0.01 * i)
 
