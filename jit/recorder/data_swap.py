@@ -11,7 +11,7 @@ from ..errors.errors import TraceError
 from ..guards.memory_order import memory_order
 from .alias_table import overlap
 from .outputs import memory_output
-from .recording import Link
+from .recording import Link, base_of
 
 
 class DataSwaps:
@@ -20,6 +20,7 @@ class DataSwaps:
     def __init__(self, recorder):
         self._recorder = recorder
         self.swapped: dict = {}     # by id: (tensor from outside, its position, a tensor over the memory that it lost)
+        self.windows: set = set()   # ids of those that came to other memory by `set_()`
         self.kinds: dict = {}       # position of such a tensor: its first (sizes, dtype, order in memory)
 
     def data_set(self, t, value):
@@ -27,6 +28,8 @@ class DataSwaps:
         r.permits("data", t)
         link, new = r.link(t), r.link(value)
         r.value_of(value)
+        if id(t) in self.windows:
+            r.refuse("it sets .data of a tensor behind set_() or a resize_() that grows it", "do one of the two")
         position = link.cell.source
         if id(t) not in self.swapped and position is not None:
             if link.cell.root is not t:
@@ -50,7 +53,11 @@ class DataSwaps:
     def reshaping(self, t, name: str):
         r = self._recorder
         link = r.link(t)
-        if not link.is_outside or id(t) in self.swapped:
+        if not link.is_outside:
+            return
+        if name == "set_":
+            self.windows.add(id(t))
+        if id(t) in self.swapped:
             return
         if link.cell.root is not t or link.cell.source is None:
             r.refuse(f"{name} changes the shape or the memory of a tensor that is a view, or lies over that of another one "
@@ -78,7 +85,9 @@ class DataSwaps:
         found = []
         for t, position, _ in swapped:
             cell = r.link(t).cell
-            output = replace(memory_output(r, t), same=False, requires_grad=False, freed=False)
+            output = replace(memory_output(r, t), same=False, requires_grad=False, freed=False, is_window=id(t) in self.windows)
+            if output.is_window and cell.root is not None and t._base is base_of(cell.root):
+                output = replace(output, detached=False)
             if output.source is None and owners.count(id(cell)) > 1 and not self._are_apart(cell, results):
                 over = [i for i, other in results if other._node is None and self._has_same_layout(t, other)]
                 if owners.count(id(cell)) > 2 or not over:

@@ -80,6 +80,7 @@ class Output:
     device: Any = None                      # of new memory; None on the host
     gradient_of: int | None = None          # position of the input whose new gradient this very tensor is
     memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
+    is_window: bool = False                 # it came there by `set_()`, not by `.data`; of the same
     leaf: NewLeaf | None = None            # state of a leaf that the function made
     part: Any = None                        # its place in the memory of another result (`alias_table.Part`)
     whole: Value | None = None              # value of all of its new memory, which the tape saves,

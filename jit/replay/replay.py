@@ -10,7 +10,7 @@ from ...ir.errors import DeviceError
 from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
-from ...runtime.api.views.storage_views import become
+from ...runtime.api.views.storage_views import become, take_window, window_of
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device import CPU
 from ...runtime.core.device_array import DeviceArray
@@ -182,8 +182,7 @@ class Replay:
         for position in finish.detached:
             self.tensors[position].detach_()
         if finish.rebinds:
-            self._rebind(node, [(position, self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of],
-                                 o.source == position and not o.detached)
+            self._rebind(node, [(position, self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of], o)
                                 for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
 
@@ -206,14 +205,16 @@ class Replay:
             t._retained_grad = g
 
     def _rebind(self, node, pairs):
-        """Do `t.data = new` for all (position of the input t, new, whether that is a view of t itself) at once. Saved values of
-        the replay's own `node` stay as recorded."""
+        """Do `t.data = new` or `t.set_(new)` for all (position of the input t, new, its `Output`) at once. Saved values of the
+        replay's own `node` stay as recorded."""
         before = {id(guard[0]): guard[0].version for guard in node.guards if guard is not None} if node is not None else {}
-        for t, new, is_own, memory in [(self.tensors[position], new, own, memory_of(new)) for position, new, own in pairs]:
+        memories = [(window_of if output.is_window else memory_of)(new) for _, new, output in pairs]
+        for (position, new, output), memory in zip(pairs, memories):
+            t, is_own = self.tensors[position], output.source == position and not output.detached
             if new._base is t or (is_own and new._base is t._base is not None):
                 become(t, new, "a traced function")
             else:
-                lie_over(t, memory)
+                (take_window if output.is_window else lie_over)(t, memory)
         if node is not None:
             node.guards = tuple([guard and (guard[0], guard[1] + guard[0].version - before[id(guard[0])])
                                  for guard in node.guards])

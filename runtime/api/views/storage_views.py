@@ -271,6 +271,20 @@ def resize_as_(self, the_template, memory_format=None):
     return become(self, _in_order(self, shape, order), "resize_as_")
 
 
+def window_of(t: Tensor) -> tuple:
+    """Return what `set_()` takes of a tensor."""
+    return t._a, t._storage, t._base, t._path, t._part_of
+
+
+def take_window(x: Tensor, window: tuple):
+    """Do `x.set_(...)`: older views of x keep its old memory."""
+    if x._base is None:
+        stand_in(x)
+    x._a, x._storage, x._base, x._path, x._part_of = window
+    if x._base is not None:
+        x._storage.add_aliases((x,))
+
+
 @api(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Make this tensor a window on another tensor's memory or a storage; on none without a source. The window is the whole
@@ -290,12 +304,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         raise AutogradError("set_: a tensor that requires grad cannot change its memory; do it under no_grad()")
     if tls.m.recorder is not None:
         tls.m.recorder.swaps.reshaping(self, "set_")
-    if self._base is None:
-        stand_in(self)
-    self._a, self._storage = source._a, source._storage
-    self._base, self._path, self._part_of = source._base, source._path, source._part_of
-    if source._base is not None:
-        source._storage.add_aliases((self,))
+    take_window(self, window_of(source))
     if tls.m.recorder is not None:
         tls.m.recorder.swaps.rebound(self, source, "set_")
     return self

@@ -428,3 +428,42 @@ def test_views_and_tensors_with_gradients_are_refused(change):
     for o in (ingot.zeros(3, 2)[1:], (ingot.ones(2, 2, requires_grad=True) * 2)):
         with pytest.raises((jit.TraceError, ingot.ir.errors.AutogradError)):
             jit.trace(lambda x, o=o: (change(o), x * 2)[1])(ingot.ones(2))
+
+
+WINDOWS = {
+    "view": lambda x, y: y[1:],
+    "view of the same shape": lambda x, y: y.view_as(y),
+    "whole": lambda x, y: y,
+    "made inside": lambda x, y: y * 2,
+    "detached": lambda x, y: y.detach(),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("origin", [lambda y: y, lambda y: y[..., 1:], lambda y: y.view(-1)[2:8]])
+def test_views_before_and_behind_set_have_the_bases_of_eager(origin, window):
+    """An argument becomes a window on memory; its older views keep theirs."""
+    def life(wrap):
+        fn, found = wrap(lambda x, y: (x.set_(WINDOWS[window](x, y)), None)[1]), []
+        for call in range(3):
+            memory, x = ingot.arange(12.0).view(3, 4) + call, ingot.zeros(2, 3)
+            y = origin(memory)
+            older = [x[0], x.t()]
+            fn(x, y)
+            newer = x[:1]
+            newer.add_(1)
+            everything = [memory, y, x, *older, newer]
+            found.append([(plain(t), t._version, [k for k, b in enumerate(everything) if t._base is b],
+                           t._base is None, t.storage_offset()) for t in everything])
+        return found
+    assert life(jit.trace) == life(lambda f: f)
+
+
+@pytest.mark.parametrize("change", [lambda x, y: x.set_(y), lambda x, y: x.resize_(7)])
+def test_data_set_behind_a_window_is_refused(change):
+    def both(x, y):
+        change(x, y)
+        x.data = y * 2
+
+    with pytest.raises(jit.TraceError, match=r"sets \.data of a tensor behind set_\(\)"):
+        jit.trace(both)(ingot.zeros(3), ingot.ones(3))
