@@ -10,9 +10,11 @@ from typing import Any
 from ...ir.dim_order import inverse, order_of
 from ...ir.graph.graph import Value
 from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.interop.tensor_protocols import attributes_of
 from ...runtime.nn.base.parameter import Owned, over
+from ..errors.errors import TraceError, at
 from ..guards.arg_pytree import flatten, unflatten
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
@@ -36,6 +38,11 @@ class NewLeaf:
         is_owned = isinstance(t, Owned)
         if not t.is_leaf or not (is_owned or t.requires_grad):
             return None
+        if t.requires_grad and t._node.all_hooks():
+            code = getattr(t._node.all_hooks()[0], "__code__", None)
+            line = user_line() if code is None else (code.co_filename, code.co_firstlineno)
+            raise TraceError("this function cannot be traced: it returns a leaf that it made, with a hook on it, which later "
+                             f"calls would not register{at(line)}; register it outside, on the result")
         return NewLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
 
     def over(self, t: Tensor) -> Tensor:

@@ -188,6 +188,30 @@ def test_a_history_may_not_lead_to_a_returned_leaf():
         jit.trace(both)(vec(1.0, 2.0, 3.0))
 
 
+LEAF_HOOKS = {
+    "gradient": lambda t: t.register_hook(lambda g: g * 2),
+    "reads it": lambda t: t.register_hook(lambda g: g * t),
+    "after accumulation": lambda t: t.register_post_accumulate_grad_hook(lambda t: None),
+    "removed": lambda t: t.register_hook(lambda g: g * 2).remove(),
+}
+
+
+@pytest.mark.parametrize("hook", LEAF_HOOKS)
+@pytest.mark.parametrize("make", ["parameter", "leaf", "leaf over an argument", "parameter over a part"])
+def test_hooks_on_returned_leaves_are_refused(make, hook):
+    def hooked(x):
+        t = MADE[make](x)
+        LEAF_HOOKS[hook](t)
+        return t
+
+    fn = jit.trace(hooked)
+    if hook == "removed":
+        assert [seen(fn(x), x) for x in [vec(1.0, 2.0)] * 3] == [seen(hooked(x), x) for x in [vec(1.0, 2.0)] * 3]
+    else:
+        with pytest.raises(jit.TraceError, match=r"a leaf that it made, with a hook on it.* at .*test_outputs\.py"):
+            fn(vec(1.0, 2.0, 3.0))
+
+
 def test_attributes_that_cannot_be_rebuilt_are_refused():
     def named(x):
         p = nn.Parameter(x * 2)
