@@ -98,7 +98,7 @@ class Part:
     chain: tuple
     is_view: bool
     is_data: bool = False
-    requires_grad: bool | None = None       # of a view of a tensor that the function made over an input's memory
+    requires_grad: bool | None = None       # of a view whose base lies over an input's memory, or has a history that it lacks
 
     def over(self, whole: Tensor, plain) -> Tensor:
         """Return such a tensor over the memory of `whole`; `plain` replaces symbols by numbers."""
@@ -124,7 +124,7 @@ def share_memory(recorder, results, outputs, gradients, saved_cells):
             groups[id(recorder.link(t).cell)][id(t)] = t
     for group in groups.values():
         is_shared = len(group) > 1 and (recorder.scope is not None or overlap(group.values()))
-        if is_shared or any(map(_has_overlapping_elements, group.values())):
+        if is_shared or any(map(_has_overlapping_elements, group.values())) or any(map(_is_bare_view, group.values())):
             _ResultAliases(recorder, results, outputs).join([*group.values()])
             continue
         for number in [i for i, t in enumerate(results) if id(t) in group] if len(group) == 1 else ():
@@ -168,6 +168,11 @@ def _has_overlapping_elements(t) -> bool:
     return high - low < a.nbytes
 
 
+def _is_bare_view(t) -> bool:
+    """Return whether a tensor is a view without history of one that has a history. Writes to it are refused."""
+    return t._node is None and t._base is not None and t._base._node is not None
+
+
 class _ResultAliases:
     """Relations between results in one memory."""
 
@@ -186,7 +191,7 @@ class _ResultAliases:
                 self._set(t, Part(of, link(t).chain, False, t._is_data))
         for t in group:
             if t._base is not None:
-                self.add_view(t)
+                self.add_view(t, False if _is_bare_view(t) else None)
 
     def add_view(self, t, requires_grad=None):
         """Make a result a view of its base."""

@@ -212,6 +212,44 @@ def test_hooks_on_returned_leaves_are_refused(make, hook):
             fn(vec(1.0, 2.0, 3.0))
 
 
+def without_history(base, view):
+    with ingot.no_grad():
+        return view(base)
+
+
+BARE = {
+    "of a result": lambda x: without_history(x * x, lambda y: y[1:]),
+    "of a view": lambda x: without_history((x * x)[1:], lambda y: y[:1]),
+    "a view of it": lambda x: without_history(x * x, lambda y: y[1:])[None],
+    "beside the base": lambda x: (lambda y: (without_history(y, lambda y: y[1:]), y))(x * x),
+    "two": lambda x: (lambda y: (without_history(y, lambda y: y[1:]), without_history(y, lambda y: y[:2]), y[1:]))(x * x),
+    "of a leaf": lambda x: without_history(ingot.ones(3, requires_grad=True), lambda y: y[1:]),
+    "of an argument": lambda x: without_history(x, lambda y: y[1:]),
+    "used up": lambda x: (lambda y: (y.sum().backward(), without_history(y, lambda y: y[1:]))[1])(x.exp()),
+    "of no history": lambda x: without_history(x.detach() * 2, lambda y: y[1:]),
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_writes_to_views_without_history_are_eagers(name):
+    def written(run, x):
+        made = run(x)
+        found = []
+        for t in made if type(made) is tuple else (made,):
+            for write in (lambda t: t.add_(1), ingot.no_grad()(lambda t: t.mul_(2))):
+                try:
+                    write(t)
+                except RuntimeError as error:
+                    found.append(type(error).__name__)
+            found.append((plain(t), t.requires_grad))
+        return found
+
+    traced = jit.trace(BARE[name])
+    for call in range(3):
+        x, y = [ingot.linspace(0.5, 1.5, 3).add_(call).requires_grad_() for _ in range(2)]
+        assert written(traced, x) == written(BARE[name], y), call
+
+
 def test_attributes_that_cannot_be_rebuilt_are_refused():
     def named(x):
         p = nn.Parameter(x * 2)
