@@ -24,8 +24,9 @@ def finish(recorder, result_tensors) -> Recording:
         made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
         if len(with_history) > len(before):
             tape = unprofiled(tape_of, recorder, with_history)
-        r.backward = replace(backward_of(recorder, with_history, made), tape=tape,
-                             memories=unprofiled(shared_memories, recorder, tape, results, r.outputs))
+        back = backward_of(recorder, with_history, made)
+        r.backward = replace(back, tape=tape,
+                             memories=unprofiled(shared_memories, recorder, tape, results, r.outputs, back.nodes))
     recorder.random.settle()
     recorder.optimizers.settle()
     unprofiled(recorder.release)

@@ -98,7 +98,8 @@ class TapeNode:
 
 @dataclass
 class Memory:
-    """Memory of the recorded run that the tape saved. A later write to it makes the backward of `results` an error.
+    """Memory of the recorded run that the tape saved. A later write to it makes the backward of `results` an error. Memory that
+    only hooks and user functions read has no such results: they read what it holds by then.
 
     cell      of the memory, as the recorder knows it
     savers    nodes that saved it
@@ -122,6 +123,7 @@ class Tape:
     memories  that the nodes saved
     used_up   for each node that a backward uses up, the numbers of the results that lead to it
     reading   numbers of all results whose backward reads saved values
+    ends      positions of the inputs to which the results lead
     refusal   why no nodes can be restored, if so
     """
 
@@ -130,6 +132,7 @@ class Tape:
     memories: list
     used_up: frozenset
     reading: frozenset
+    ends: frozenset
     refusal: str = ""
 
     def over(self, number_of: Callable) -> "Tape":
@@ -166,9 +169,12 @@ class SharedMemory(NamedTuple):
     values: tuple
 
 
-def shared_memories(recorder, tape, results, outputs) -> list:
-    """Return for each memory of a tape a `SharedMemory`, or None if the memory is the run's own."""
-    return [_shared_memory(recorder, memory, results, outputs) for memory in tape.memories]
+def shared_memories(recorder, tape, results, outputs, nodes) -> list:
+    """Return for each memory of a tape a `SharedMemory`, or None if the memory is the run's own. Memory that no eager
+    node saved is left out unless some of `nodes`, the backward's, read it. It comes last, so the others keep their numbers."""
+    read = {x for n in nodes for x in n.inputs if type(x) is Value}
+    return [_shared_memory(recorder, memory, results, outputs) for memory in tape.memories
+            if memory.savers or not read.isdisjoint(memory.values)]
 
 
 def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:
@@ -208,7 +214,7 @@ class _Reader:
         self._recorder = recorder
         self._stops = {key_of(edge): position for position, edge in stops.items()}
         self._ends = {edge.source if type(edge) is Output else edge for edge in stops.values()}
-        self._memories: dict = {}           # by id of the storage: (number, Memory)
+        self._memories: dict = {}           # by id of the storage, or of one of several cells there: (number, Memory)
         self._refusal = ""
 
     def read(self, roots) -> Tape:
@@ -216,13 +222,17 @@ class _Reader:
         nodes = sorted(results, key=lambda n: n.number)
         numbers = {n: i for i, n in enumerate(nodes)}
         made = tuple([self._node_of(n, numbers, results[n]) for n in nodes])
+        if any(n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode) for n in nodes):
+            self._keep_all_tensors()
         memories = [m for _, m in self._memories.values()]
         for memory in memories:
-            node = memory.savers[0]
-            memory.rescued = len(memory.savers) == 1 and node in roots and type(node) is Node and "rescued" in node.op.traits
+            node = memory.savers[0] if len(memory.savers) == 1 else None
+            memory.rescued = node in roots and type(node) is Node and "rescued" in node.op.traits
         used_up = frozenset([results[n] for n in nodes if n.is_used_up])
         reading = frozenset().union(*used_up, *[results[n] for n in nodes if n.pre_hooks or n.post_hooks])
-        return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, self._refusal)
+        ends = frozenset([self._stops[key] for key in map(key_of, [*roots, *[e for n in nodes for e in n.edges]])
+                          if key in self._stops])
+        return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, ends, self._refusal)
 
     def _reach(self, roots) -> dict:
         """Return {node: numbers of the results that lead to it}."""
@@ -313,6 +323,16 @@ class _Reader:
         memory.results |= results
         memory.savers.append(node)
         return number
+
+    def _keep_all_tensors(self):
+        """Add the memory of all tensors that still live, since user code in a backward may read them."""
+        r = self._recorder
+        for t, link in r.links.live():
+            if link.cell.value is not None:
+                is_whole = t._storage.__dict__.get("cell") is link.cell     # not one of several inputs over it
+                key = id(t._storage if is_whole else link.cell)
+                _, memory = self._memories.setdefault(key, (len(self._memories), Memory(link.cell)))
+                memory.values[r.value_of(t)] = None
 
     def _saved(self, value, traced, memories, guards):
         if type(value) is tuple:

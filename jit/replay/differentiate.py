@@ -93,6 +93,7 @@ class Differential:
     shared     (kind, position, slot) of residuals that are all of such memory at the end of a call
     tape       eager nodes behind the results, over the backward's slots
     rewritten  indices of outputs that are inputs whose history goes on
+    bare       indices of new views of these, made under no_grad() after the last write
     starts     {number of a wanted gradient that is a sum: slot of the gradient that arrived at its input before}
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
@@ -114,6 +115,7 @@ class Differential:
     shared: list
     tape: Any
     rewritten: frozenset
+    bare: list
     starts: dict
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
@@ -149,11 +151,16 @@ class Differential:
         passing = {i: (len(there) + n, leads.get(v, frozenset())) for n, (i, v) in enumerate(back.passing.items())}
         starts = {i: numbers[start] for i, p in enumerate(back.gradients) if p in back.starts
                   for start, _, count in [back.starts[p]] if count > 1 and start in numbers}
+        outputs = recording.outputs
+        rewritten = frozenset([i for i in results if outputs[i].rewritten])
+        sources = {outputs[i].source for i in rewritten}
+        bare = [i for i, o in enumerate(outputs) if o.source in sources and o.itself is None
+                and not (o.requires_grad or o.same or o.detached)]
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
                             [back.reach[p] for p in back.gradients], jobs, passing,
                             [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            frozenset([i for i in results if recording.outputs[i].rewritten]), starts, back.error)
+                            rewritten, bare, starts, back.error)
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
@@ -242,7 +249,8 @@ class TraceNode:
     def release(self):
         """Free the nodes of the results through which a backward went; what other results need stays."""
         self.freed |= self.going
-        if self.differential is None or all(map(self._is_used_up, self.differential.tape.reading)):
+        reading = () if self.differential is None else self.differential.tape.reading
+        if self.differential is None or (reading and all(map(self._is_used_up, reading))):
             self.residuals = None
 
     def _is_used_up(self, i) -> bool:
@@ -404,7 +412,9 @@ def attach(differential, replay, results):
     """Put a replay on the tape, if anything that it used requires a gradient, and return its node."""
     inputs = [replay.tensors[i] for i in differential.wanted]
     ends = tuple([t._former_leaf if t._node is None else t._node for t in inputs])
-    edges = ends if differential.error else tuple([None if g is None else e for g, e in zip(differential.grads, ends)])
+    is_there = [p in differential.tape.ends if differential.error else g is not None
+                for p, g in zip(differential.wanted, differential.grads)]
+    edges = tuple([e if there else None for e, there in zip(ends, is_there)])
     if ends and not any(e is not None for e in ends):     # none at all: it all ends at leaves that the function has made
         return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
@@ -413,7 +423,7 @@ def attach(differential, replay, results):
         if kind != "whole":         # which is there already
             env[slot] = (results if kind == "result" else tensors)[at]._a
     residuals = [env[slot] for slot, _ in differential.residuals]
-    guards = [None if m is None else (tensors if m.kind == "input" else results)[m.position]._storage.guard()
+    guards = [None if m is None or not m.results else (tensors if m.kind == "input" else results)[m.position]._storage.guard()
               for m in differential.memories]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
     for k, i in enumerate(differential.results):
@@ -423,4 +433,6 @@ def attach(differential, replay, results):
             rewrite_history(results[i], new, "a traced function")
         else:
             results[i]._node = Output(node, k)
+    for i in differential.bare:
+        results[i]._node = None
     return node

@@ -48,6 +48,23 @@ def return_a_view_made_before(x, w):
 
 
 @step
+def return_a_view_without_history(x, w):
+    x.mul_(w)
+    with ingot.no_grad():
+        return x[1:], x[:1]
+
+
+@step
+def return_views_with_and_without_history(x, w):
+    with ingot.no_grad():
+        before = x[1:]
+    x.mul_(w)
+    after = x[2:]
+    with ingot.no_grad():
+        return before, after, after[:1]
+
+
+@step
 def write_an_item(x, w):
     x[0] = w[0] * 2
     return x.sum()

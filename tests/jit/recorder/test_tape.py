@@ -143,3 +143,95 @@ def test_memory_that_is_saved_and_returned_is_not_copied():
         y.data.mul_(2)
         y.sum().backward()
         assert x.grad.tolist() == y.tolist()
+
+
+outside = ingot.tensor([0.1, 0.2])
+
+
+def hooked(y, read):
+    y.register_hook(lambda g: g * read().sum())
+    return y
+
+
+class Reads(ingot.autograd.Function):
+    """x * 2, with a gradient that reads a tensor of its ctx."""
+
+    @staticmethod
+    def forward(ctx, x, kept):
+        ctx.kept = kept
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.kept.sum(), None
+
+
+def own_view(x, view):
+    v = view(x)
+    return v, hooked(v, lambda: v), x * 2
+
+
+def view_of(make):
+    def run(x):
+        v = make(x)[1]
+        return v, hooked(v * 2, lambda: v)
+    return run
+
+
+def whole_of_a_view(x):
+    y = x * 1
+    return y[0], hooked(y[0] * 2, lambda: y)
+
+
+def global_tensor(x):
+    outside.mul_(2)
+    return outside, hooked(x * 3, lambda: outside)
+
+
+def view_of_a_global_tensor(x):
+    part = outside[:1]
+    return part, hooked(x * 3, lambda: part)
+
+
+def ctx(x):
+    part = (x * 1).detach()[0]
+    return part, Reads.apply(x, part)
+
+
+READS = {
+    "argument": lambda x: (x, hooked(x * 2, lambda: x)),
+    "its view": lambda x: own_view(x, lambda x: x[0]),
+    "its view of the same shape": lambda x: own_view(x, lambda x: x.view_as(x)),
+    "a view beside it": view_of(lambda x: x),
+    "a view of a result": view_of(lambda x: x * 1),
+    "a view of a detached one": view_of(lambda x: x.detach() + x),
+    "the whole of a result": whole_of_a_view,
+    "global": global_tensor,
+    "view of a global": view_of_a_global_tensor,
+    "ctx": ctx,
+}
+GRADIENTS = {
+    "backward": {},
+    "second order": {"create_graph": True},
+    "batched": {"is_grads_batched": True},
+}
+
+
+@pytest.mark.parametrize("given", GRADIENTS)
+@pytest.mark.parametrize("leaf", [True, False], ids=["leaf", "view of a leaf"])
+@pytest.mark.parametrize("name", READS)
+def test_user_code_in_a_backward_reads_what_memory_holds_by_then(name, leaf, given):
+    def life(fn):
+        w, found = ingot.linspace(0.5, 1.5, 6).view(2, 3).requires_grad_(), []
+        with ingot.no_grad():
+            outside.copy_(ingot.tensor([0.1, 0.2]))
+        for call in range(3):
+            results = fn(w if leaf else w[..., :2])
+            with ingot.no_grad():
+                results[0].add_(1 + call)
+            taped = [t for t in results if t.requires_grad]
+            ones = [ingot.ones(*((2,) if given == "batched" else ()), *t.shape) for t in taped]
+            found.append([g.tolist() for g in ingot.autograd.grad(taped, [w], ones, **GRADIENTS[given])])
+        return found, w.tolist()
+
+    assert life(jit.trace(READS[name])) == life(READS[name])

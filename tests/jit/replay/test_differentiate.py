@@ -95,3 +95,43 @@ def test_a_backward_uses_up_what_it_does_in_eager_code(name):
             ends = [outcome(results[i].sum().backward)[0] for i in order]
             found.append((ends, leaf.grad.tolist()))
         assert found[0] == found[1], order
+
+
+@pytest.mark.parametrize("f", [lambda x: x.cumsum(0), lambda x: x.view(2, 2).t(), lambda x: x * 3, lambda x: x.sum(0)])
+def test_what_saves_nothing_is_differentiated_again_and_again(f):
+    traced = jit.trace(f)
+    for _ in range(3):
+        found = []
+        for g in (f, traced):
+            leaf = ingot.tensor([1.0, 2.0, 0.5, 3.0]).requires_grad_()
+            y = g(leaf)
+            for higher in (False, True, False, True):
+                found.append(autograd.grad(y.sum(), [leaf], create_graph=higher)[0].tolist())
+        assert found[:4] == found[4:]
+
+
+def overwritten(x, w):
+    y = x.exp()
+    y.mul_(2)
+    return y
+
+
+ELSEWHERE = {
+    "no end": lambda y, x, w, v: autograd.grad(y.sum(), [w], allow_unused=True),
+    "the other argument": lambda y, x, w, v: (y.sum() + w.sum()).backward(inputs=[w]),
+    "a tensor outside": lambda y, x, w, v: autograd.grad((y * v).sum(), [v]),
+    "the end": lambda y, x, w, v: autograd.grad(y.sum(), [x]),
+    "all": lambda y, x, w, v: (y * v).sum().backward(),
+}
+
+
+@pytest.mark.parametrize("way", ELSEWHERE)
+def test_a_backward_that_raises_does_so_only_on_the_way(way):
+    traced = jit.trace(overwritten)
+    for _ in range(3):
+        found = []
+        for f in (overwritten, traced):
+            x, w, v = [ingot.linspace(0.5, 1.5, 3).requires_grad_() for _ in range(3)]
+            found.append(outcome(lambda f=f, x=x, w=w, v=v: ELSEWHERE[way](f(x * 1, w * 2), x, w, v))[0])
+            found.append([None if t.grad is None else t.grad.tolist() for t in (x, w, v)])
+        assert found[:2] == found[2:]
