@@ -94,6 +94,7 @@ class TapeNode:
     inexact_outs: Any
     results: frozenset
     hooks: tuple = ((), ())         # before its rule, as (which result, hook), and behind it
+    is_used_up: bool = False        # whether a backward frees it
 
 
 @dataclass
@@ -270,7 +271,7 @@ class _Reader:
         traced = node.traced or (None,) * len(node.saved)
         saved = tuple([self._saved(*pair, memories, node.guards) for pair in zip(node.saved, traced)])
         return TapeNode(kind, node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
-                        node.outs, node.inexact_outs, results, hooks)
+                        node.outs, node.inexact_outs, results, hooks, node.is_used_up)
 
     def _hooks_of(self, node, numbers) -> tuple:
         """Return the hooks of a node, those of `retain_grad()` aside, which only note what arrives."""

@@ -13,6 +13,7 @@ from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device_array import zeros_on_device_of
 from ...runtime.core.node import Output, hooks_of
+from ...runtime.core.storage import Storage
 from ...runtime.core.structure import add_hook
 from ...runtime.core.tensor import wrap
 from ..recorder.tape import End, KeptFunction, KeptItems, KeptNumber, KeptTensor, Slot
@@ -95,6 +96,8 @@ class _Restorer:
     def _operator(self, spec):
         guards: list = []
         saved = self._saved(spec.saved, guards)
+        if spec.is_used_up and not guards:      # by its guards, a node knows that it is to be freed
+            guards.append(Storage().guard())
         params = {name: self._plain(x) for name, x in spec.params.items()}
         node = spec.kind(spec.op, params, tuple(map(self.edge, spec.edges)), saved, tuple(guards))
         if spec.outs is not None:

@@ -173,6 +173,34 @@ def test_a_plain_backward_goes_through_restored_nodes_too():
             y.backward()
 
 
+FREED = {
+    "largest": lambda x: (x.max(0)[0], x.t()),
+    "product": lambda x: (x * x.sin(),),
+    "sort": lambda x: (x.sort(0)[0], x.cumsum(0)),
+    "index": lambda x: (x[x.detach().argmax(0)],),
+    "plain": lambda x: (x.sum(0), x * 2),
+    "function": lambda x: (Number.apply(x),),
+}
+
+
+@pytest.mark.parametrize("name", FREED)
+def test_a_backward_through_restored_nodes_uses_up_what_it_does_in_eager_code(name):
+    f, traced = FREED[name], jit.trace(FREED[name])
+    for order in ("higher plain plain", "keep higher plain higher", "plain higher", "higher higher plain keep plain"):
+        found = []
+        for g in (f, traced):
+            x, ends = points()[0].reshape(-1, 2).detach().requires_grad_(), []
+            total = sum([(y * (3 + y.detach())).sum() for y in g(x)])
+            for way in order.split():
+                try:
+                    grad, = autograd.grad(total, x, create_graph=way == "higher", retain_graph=way != "plain")
+                    ends.append(grad.tolist())
+                except AutogradError:
+                    ends.append("raises")
+            found.append(ends)
+        assert found[0] == found[1], order
+
+
 def test_an_overwritten_value_is_an_error_of_the_second_order_too():
     f = jit.trace(lambda x: x.exp())
     for _ in range(3):
