@@ -36,9 +36,10 @@ class DataSwaps:
                 r.refuse("it sets .data of a tensor that is a view, or lies over the memory of another one that it uses",
                          "write in place with t.copy_(value) under no_grad(), or set it to a clone")
             self._remember(t, position)
-        has_history = t._node is not None or value._node is not None
-        if has_history and id(t) in self.swapped and (t._a.shape != value._a.shape or t._a.dtype != value._a.dtype
-                                                      or memory_order(t._a) != memory_order(value._a)):
+        is_outside = id(t) in self.swapped
+        has_history = not t.is_leaf or (is_outside and (t._node is not None or value._node is not None))
+        if has_history and (t._a.shape != value._a.shape or t._a.dtype != value._a.dtype
+                            or (is_outside and memory_order(t._a) != memory_order(value._a))):
             r.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
                      f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
         self._tie_like(t, new, link.is_outside)
@@ -53,6 +54,8 @@ class DataSwaps:
     def reshaping(self, t, name: str):
         r = self._recorder
         link = r.link(t)
+        if name == "set_" and t._node is not None:
+            r.refuse("set_ changes the memory of a tensor that requires grad", "use a new tensor, or do it outside")
         if not link.is_outside:
             return
         if name == "set_":

@@ -459,6 +459,18 @@ def test_views_before_and_behind_set_have_the_bases_of_eager(origin, window):
     assert life(jit.trace) == life(lambda f: f)
 
 
+@pytest.mark.parametrize("change", [lambda t, x: setattr(t, "data", x[0]), lambda t, x: ingot.no_grad()(t.set_)(x)])
+@pytest.mark.parametrize("make", [lambda x: x * 2, lambda x: x[1:]])
+def test_other_memory_under_a_history_made_inside_is_refused(change, make):
+    def f(x):
+        t = make(x)
+        change(t, x.detach())
+        return t * 2
+
+    with pytest.raises(jit.TraceError, match=r"it sets \.data of a tensor|set_ changes the memory of a tensor that requires"):
+        jit.trace(f)(ingot.ones(2, 3, requires_grad=True))
+
+
 @pytest.mark.parametrize("change", [lambda x, y: x.set_(y), lambda x, y: x.resize_(7)])
 def test_data_set_behind_a_window_is_refused(change):
     def both(x, y):
