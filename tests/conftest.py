@@ -153,6 +153,7 @@ def recording_costs_nothing():
 @pytest.fixture
 def recordings_cost_time(monkeypatch):
     monkeypatch.setattr(RecompileLimit, "clock", staticmethod(time.thread_time))
+    monkeypatch.setattr(RecompileLimit, "_typical", {})
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ The rule, in measured seconds of the calling thread:
    warning. From the `PATIENCE`-th on no call is recorded for a while, twice as long after each. A replay of one of them ends
    that.
 
-Costs do not count if the limit is `by_count`, as `fullgraph` asks, and while calls are profiled. A clock that stands still
-makes all costs zero.
+Costs do not count if the limit is `by_count`, as `fullgraph` asks, while calls are profiled, and under
+`use_deterministic_algorithms`: products of a replay may differ from those of eager code in the last place. A clock that stands
+still makes all costs zero.
 """
 
 import re
@@ -23,6 +24,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
+from ...runtime.api.register.process_settings import are_deterministic_algorithms_enabled
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES
 
 FREE = 10
@@ -104,7 +106,7 @@ class RecompileLimit:
 
     @property
     def _ignores_costs(self) -> bool:
-        return self.by_count or bool(OPEN_PROFILES or COUNTERS)
+        return self.by_count or bool(OPEN_PROFILES or COUNTERS) or are_deterministic_algorithms_enabled()
 
     # Looks and rests.
 

@@ -151,9 +151,14 @@ def test_a_rest_ends_where_replays_begin_to_pay():
     assert function.run(30_001, 31_000) < 500
 
 
-def test_without_costs_the_limit_counts_useless_recordings():
-    function = Function(lambda i: i, by_count=True)
-    function.run(1, 100_000)
+@pytest.mark.parametrize("is_deterministic", [False, True])
+def test_without_costs_the_limit_counts_useless_recordings(is_deterministic):
+    function = Function(lambda i: i, by_count=not is_deterministic)
+    ingot.use_deterministic_algorithms(is_deterministic)
+    try:
+        function.run(1, 100_000)
+    finally:
+        ingot.use_deterministic_algorithms(False)
     assert function.recordings[:PATIENCE] == list(range(1, PATIENCE + 1))
     assert len(function.recordings) < PATIENCE + 12 + 100_000 // LONGEST_PAUSE         # ever more rarely, but never given up
     assert 100_000 - function.recordings[-1] <= LONGEST_PAUSE
