@@ -4,14 +4,13 @@ A trace is right only while all that it read from Python is as it was. The chain
 of that code starts, they are followed, and their values become guards.
 """
 
-import dis
 import re
 import types
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ...runtime.core.tensor import Tensor
-from .stack import CONSTANTS, is_lookup, variables_of
+from .stack import CONSTANTS, instructions_of, is_lookup, variables_of
 from .user_code import dict_of, has_library_methods, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
@@ -71,7 +70,7 @@ def reads_at(code) -> tuple:
     """Return (offset of the instruction, chain that it reads) of all reads; the iterable of a loop is read at each turn."""
     found: dict[tuple, None] = {}
     instructions = instructions_in(code)
-    for at, root, steps, end in chains_in(instructions, code):
+    for at, root, steps, end in chains_in(code):
         ways = [steps[:n] for n in range(len(steps) + 1)]
         ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end) + 1)]
         ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
@@ -90,7 +89,7 @@ def reads_at(code) -> tuple:
 def chains_of_generators(code) -> frozenset:
     """Return the chains to iterables of generator expressions that are not consumed where they are made."""
     instructions, found = instructions_in(code), set()
-    for at, root, steps, end in chains_in(instructions, code):
+    for at, root, steps, end in chains_in(code):
         made = instructions[at - 1] if at else None
         is_made = instructions[end].opname == "GET_ITER" and made is not None and made.opname in (
             "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
@@ -101,15 +100,16 @@ def chains_of_generators(code) -> frozenset:
     return frozenset(found)
 
 
-def chains_in(instructions, code) -> list:
+@lru_cache(maxsize=256)
+def chains_in(code) -> tuple:
     """Return (index of the load, variable as in `_root_of`, steps, index behind them) for each variable that code reads."""
-    arguments, found = unassigned_arguments(code, instructions), []
+    instructions, arguments, found = instructions_in(code), unassigned_arguments(code), []
     for at, ins in enumerate(instructions):
         root = _root_of(ins, code, arguments)
         if root is not None:
             steps = _steps_after(instructions, at + 1)
             found.append((at, root, steps, at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])))
-    return found
+    return tuple(found)
 
 
 def counts_back(steps) -> bool:
@@ -149,22 +149,23 @@ def is_measured(instructions, start, at) -> bool:
         call[0].opname, call[0].arg) == ("CALL", 1)
 
 
-def instructions_in(code) -> list:
+@lru_cache(maxsize=256)
+def instructions_in(code) -> tuple:
     """Return the instructions of code that have an effect; one of Python 3.13 that moves two variables counts as two."""
     found = []
-    for ins in dis.get_instructions(code):
+    for ins in instructions_of(code):
         if type(ins.argval) is tuple and (moves := variables_of(ins)) is not None:
             found += [ins._replace(opname="STORE_FAST" if is_store else "LOAD_FAST", argval=name) for is_store, name in moves]
         elif ins.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME"):
             found.append(ins)
-    return found
+    return tuple(found)
 
 
-def unassigned_arguments(code, instructions=None) -> set:
+def unassigned_arguments(code) -> set:
     """Return the arguments that the code does not assign to. In Python 3.12 a comprehension sets its variable aside
     (LOAD_FAST_AND_CLEAR) and puts it back, which is no assignment."""
     stored, lent = set(), set()
-    for ins in instructions or instructions_in(code):
+    for ins in instructions_in(code):
         if ins.opname == "LOAD_FAST_AND_CLEAR":
             lent.add(ins.argval)
         elif ins.opname.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")):
@@ -214,7 +215,7 @@ def stores_of(code) -> tuple:
     found: dict[Chain, None] = {}
     instructions = instructions_in(code)
     changed = {i.argval for i in instructions if i.opname in _STORES}
-    for _, root, steps, end in chains_in(instructions, code):
+    for _, root, steps, end in chains_in(code):
         if end < len(instructions) and instructions[end].opname in _STORES:
             found.setdefault(Chain(root[0], root[1], (*steps, ("attr", instructions[end].argval))), None)
         elif steps and steps[-1][0] == "attr" and steps[-1][1] in changed:
@@ -225,7 +226,7 @@ def stores_of(code) -> tuple:
 @lru_cache(maxsize=4096)
 def untracked_names(code) -> tuple:
     """Return (names, those that it assigns) of attributes of untracked objects: the code's own variables, items of a loop."""
-    untracked = [ins for _, ins in untracked_in(instructions_in(code), code)]
+    untracked = [ins for _, ins in untracked_in(code)]
     names, assigned = {i.argval for i in untracked}, {i.argval for i in untracked if i.opname in _STORES}
     names |= names_in_text(code)
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
@@ -244,13 +245,13 @@ def names_in_text(code) -> set:
     return names
 
 
-def untracked_in(instructions, code) -> list:
+def untracked_in(code) -> list:
     """Return (index, instruction) of those that read or assign attributes of untracked objects."""
     chained: set = set()
-    for at, _, steps, end in chains_in(instructions, code):
+    for at, _, steps, end in chains_in(code):
         chained.update(range(at + 1, at + 1 + 2 * len(steps)))
         chained.add(end)        # where it is assigned to
-    return [(at, i) for at, i in enumerate(instructions) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
+    return [(at, i) for at, i in enumerate(instructions_in(code)) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
 
 
 def _names_in(text) -> list:
@@ -263,7 +264,7 @@ def _names_in(text) -> list:
 def writes_of(code) -> tuple:
     """Return the writes to globals and to variables of enclosing functions."""
     found, line = [], code.co_firstlineno
-    for ins in dis.get_instructions(code):
+    for ins in instructions_of(code):
         if ins.positions and ins.positions.lineno:
             line = ins.positions.lineno
         if ins.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):

@@ -80,7 +80,7 @@ def _uses_in(code) -> tuple:
     """Return (chain, use, offset of the call that takes it) for each place in the code."""
     found: list = []
     instructions = instructions_in(code)
-    for at, root, steps, end in chains_in(instructions, code):
+    for at, root, steps, end in chains_in(code):
         for n in range(len(steps) + 1):
             chain, offset = Chain(root[0], root[1], steps[:n]), None
             if n == len(steps) - 1 and is_updated(instructions, end - 2):
@@ -184,7 +184,7 @@ def untracked_uses(code) -> frozenset:
     """Return (name, use, offset of the call that takes it) of attributes of untracked objects; their items have no guards."""
     instructions = instructions_in(code)
     found: set = {(name, None, None) for name in names_in_text(code)}
-    for at, ins in untracked_in(instructions, code):
+    for at, ins in untracked_in(code):
         if ins.opname in ATTRIBUTES:
             found.add((ins.argval, *_used_at(instructions, at + 1)))
         else:

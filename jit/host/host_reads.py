@@ -22,7 +22,6 @@ from ..bytecode.reads import (
     MISSING,
     chains_in,
     follow,
-    instructions_in,
     is_user_function,
     stores_of,
     unassigned_arguments,
@@ -128,7 +127,7 @@ class Reach:
                     {(id(cells[write.name]), "")} if write.name in cells else set())
             self.stores |= {(owner, chain.steps[-1][1]) for chain in stores_of(code)
                             for owner in self._owner_of(chain, function, cells, bound)}
-            for _, (kind, name), steps, _ in chains_in(instructions_in(code), code):
+            for _, (kind, name), steps, _ in chains_in(code):
                 if kind == GLOBAL:
                     self._follows(function.__globals__, name, root_value(function.__globals__, name), steps)
                 elif kind == FREE and name in cells:
