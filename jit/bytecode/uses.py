@@ -21,10 +21,12 @@ ADDED, STORED, INDEXED, PASSED, INSPECTED = "added", "stored", "indexed", "passe
 ITEMS = "items"         # only its items are appended to
 LAST, GROWN = "last", "grown"       # items at its end are read; that, and it is appended to
 MEASURED, COUNTED = "measured", "counted"       # its length is read, beside single items; that, and it is appended to
-CONTAINED = "contained"     # membership is tested
+CONTAINED = "contained"     # membership is tested, or items are added to a set
+CALLED = "called"       # a function or method that only calls take, as what they call
 COMPARED = "compared"       # `is` compares it with another object
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
+KEEPS_ITEMS = frozenset(("add", "discard"))     # methods of sets that give nobody an item
 ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that only read the items of a container
 _JOINT_USES = [(frozenset(some), both) for some, both in (      # uses that may stand together, and the joint use
     ((INDEXED, LAST), INDEXED), ((INDEXED, LAST, INSPECTED), INSPECTED), ((INDEXED, LAST, ITEMS), ITEMS),
@@ -44,7 +46,8 @@ def uses_of(code) -> dict:
     LAST       `chain[-1]`, `chain[-3:]`; beside ADDED that is GROWN
     MEASURED   `len(chain)`, `if chain`, `chain is None`, also beside INDEXED; beside ADDED that is COUNTED
     INSPECTED  `chain[key]`, also beside INDEXED
-    CONTAINED  `key in chain`
+    CONTAINED  `key in chain`, `chain.add(key)`
+    CALLED     `chain(...)`
     COMPARED   `chain is other`
     ITEMS      `chain[key].append(...)`, `chain.setdefault(key, []).append(...)`
     PASSED     an argument of a call, which may stand beside any of the others
@@ -124,8 +127,10 @@ def _taken(instructions, start, at) -> tuple:
             if is_lookup(ins):
                 adds = after.opname in ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
                 return (ITEMS if adds else INSPECTED) if taken[0] == PASSED else None, None
-            if ins.opname not in ("CALL", "CALL_KW") or PASSED in taken[:2]:
+            if ins.opname not in ("CALL", "CALL_KW"):
                 return None, None
+            if PASSED in taken[:2]:
+                return CALLED, None
             called = instructions[start - 1] if start else ins
             is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in ONLY_LOOK
             return (INSPECTED, None) if is_builtin else (PASSED, ins.offset)
@@ -139,7 +144,7 @@ def _use_of(step):
         if type(step[1]) is int and step[1] < 0:
             return LAST if counts_back((step,)) else None
         return INDEXED
-    return ADDED if step[1] in _ADDS else None
+    return CONTAINED if step[1] in KEEPS_ITEMS else ADDED if step[1] in _ADDS else None
 
 
 def _is_extended(instructions, at) -> bool:

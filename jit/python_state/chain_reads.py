@@ -5,6 +5,7 @@ import sys
 import types
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from ..bytecode.reads import (
     stores_of,
 )
 from ..bytecode.user_code import is_instance
-from ..bytecode.uses import CONTAINED, ONLY_LOOK, SINGLE, compared_in, uses_of
+from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, Location, StateInputs, read, root_value
@@ -94,12 +95,19 @@ class ChainReads:
         """Guard what code reads of modules that it imports itself, as far as these are loaded."""
         if code is not None:
             self._imports += [(what, steps, package) for what, steps in imports_of(code)]
-        for (module, level), steps, where in self._imports:
-            found = imported(module, level, where)
-            if found is not None and not steps:
-                self._reachable.walk(module, found)
-            elif found is not None and hasattr(found, steps[0]):
-                self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
+        self._imports = [what for what in self._imports if not self._add_import(*what)]
+
+    def _add_import(self, what, steps, package) -> bool:
+        """Guard what code reads of a module that it imports; return whether the module has that by now."""
+        module, level = what
+        found = imported(module, level, package)
+        if found is None or (steps and not hasattr(found, steps[0])):
+            return False
+        if steps:
+            self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
+        else:
+            self._reachable.walk(module, found)
+        return True
 
     def imports(self, name: str, package):
         """Note a module that code imports by a call."""
@@ -186,7 +194,7 @@ class ChainReads:
     def add(self, chain, root, base):
         """Guard what a chain leads to from the object `base`, which `root` holds."""
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
-        only_queries = how in (CONTAINED, *SINGLE) and not calls
+        only_queries = how in (CONTAINED, CALLED, *SINGLE) and not calls
         if self._unwalked and not only_queries:
             late = self._unwalked.pop(id(follow(base, chain.steps)), None)
             if late is not None:
@@ -242,25 +250,27 @@ class ChainReads:
 
     def _follow(self, chain, value, only_queries):
         """Visit the objects behind a value. A container of which code only asks for membership or single items, which chains
-        of their own lead to, is visited once other code does more with it."""
-        owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
+        of their own lead to, is visited once other code does more with it; so is a set to which code only adds."""
+        owner: Any = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self._known.containers.append(owner)
         if is_library_iterator(value):
             self._writes.status.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
                                         "pass the value as an argument")
-        if only_queries and type(value) in CONTAINERS:
-            self._unwalked[id(value)] = str(chain), value
-            self._known.objects[id(value)] = value
-            for t in [t for t in value if isinstance(t, Tensor)]:       # to which an argument may be compared
+        if only_queries and (type(value) in CONTAINERS or (type(owner) is set and value.__name__ in KEEPS_ITEMS)):
+            self._unwalked.setdefault(id(owner), (str(chain), owner))
+            self._known.objects[id(owner)] = owner
+            for t in [t for t in owner if isinstance(t, Tensor)]:       # to which an argument may be compared
                 self._tensors.add(t)
         else:
             self._reachable.walk(str(chain), value)
 
     def _counts_elsewhere(self, base, steps) -> bool:
-        """Return whether a chain leads to the length or end of an object guarded as a whole, or into a container of the
-        function."""
+        """Return whether a chain leads to the length or end of an object guarded as a whole, into a container of the function,
+        or to a part of code, which never changes."""
         owner = follow(base, steps[:-1])
+        if steps and type(owner) is types.CodeType:
+            return True
         if steps and steps[-1][0] != "attr" and type(owner) in RESTORED and not self._contents.has_seen(owner):
             return not self._known.parts.leads_to(base, steps[:-1], owner)
         return (is_length(steps) and type(owner) is not list) or (counts_back(steps) and isinstance(owner, np.ndarray))

@@ -9,7 +9,7 @@ import ingot
 from ingot import jit
 from ingot.ir.opdef.op import reads_of as values_read
 from ingot.jit.bytecode.reads import ARGUMENT, FREE, GLOBAL, chains_of_generators, reads_of, writes_of
-from ingot.jit.bytecode.uses import ITEMS, uses_of
+from ingot.jit.bytecode.uses import CALLED, CONTAINED, ITEMS, uses_of
 
 
 def code_of(body, header="def f(self, x, other):"):
@@ -103,3 +103,14 @@ def test_generators_that_may_run_later(body, expected):
 def test_items_that_are_only_added_to(body, expected):
     found = {str(c): use for c, use in uses_of(code_of(body)).items()}
     assert (found.get("self.log") == ITEMS) == expected, found
+
+
+@pytest.mark.parametrize("body, chain, expected", [
+    ("self.seen.add(x) if x not in self.seen else None", "self.seen", CONTAINED),
+    ("self.seen.discard(x)", "self.seen", CONTAINED),
+    ("self.seen.add(x); self.seen.pop()", "self.seen", None), ("self.seen.add(x); len(self.seen)", "self.seen", None),
+    ("self.seen.add(x)", "self.seen.add", CALLED), ("self.seen.add(*x)", "self.seen.add", None),
+    ("self.seen.add(key=x)", "self.seen.add", CALLED), ("y = self.seen.add", "self.seen.add", None),
+    ("return self.seen.add", "self.seen.add", None), ("self.seen.add.__self__", "self.seen.add", None)])
+def test_sets_to_which_code_only_adds(body, chain, expected):
+    assert {str(c): use for c, use in uses_of(code_of(body)).items()}.get(chain) == expected

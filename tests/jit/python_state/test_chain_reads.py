@@ -1,0 +1,94 @@
+"""Containers that code reads only in part: what it does not read is not guarded, and all that it reads is."""
+
+import pytest
+
+import ingot
+from ingot import jit
+
+
+class Base:
+    rate = 1.0
+
+
+def rate_of(o, name="rate"):
+    return getattr(o, name)
+
+
+def program(name):
+    """Return a function that uses a set of classes, the classes, and whether it reaches all of them."""
+    first, second = kinds = [type(f"Kind{i}", (Base,), {"rate": float(i + 2)}) for i in range(2)]
+    seen = set(kinds)
+    table = {first: 1.0, second: 2.0}
+
+    def asks(x):
+        return x * rate_of(first) if first in seen else x
+
+    def adds(x):
+        if first not in seen:
+            seen.add(first)
+        return x * rate_of(first)
+
+    def drops(x):
+        seen.discard(Base)
+        return x * rate_of(first)
+
+    def goes_through(x):
+        seen.add(first)
+        return x * sum(map(rate_of, seen))
+
+    def loops_later(x):
+        return adds(x) + goes_through(x)
+
+    def loops_before(x):
+        return goes_through(x) + adds(x)
+
+    def keeps_the_method(x):
+        add = seen.add
+        return x * sum(map(rate_of, add.__self__))
+
+    def takes_the_owner(x):
+        seen.add(first)
+        return x * sum(map(rate_of, seen.add.__self__))
+
+    def passes_the_method(x):
+        list(map(seen.add, [first]))
+        return x * owner_of(seen.add)
+
+    def owner_of(method):
+        return sum(map(rate_of, method.__self__))
+
+    def copies(x):
+        return x * sum(map(rate_of, seen.copy()))
+
+    def asks_a_table(x):
+        return x * rate_of(first) if first in table else x
+
+    found = locals()[name]
+    return found, kinds, name not in ("asks", "adds", "drops", "asks_a_table")
+
+
+NAMES = ("asks", "adds", "drops", "goes_through", "loops_later", "loops_before", "keeps_the_method", "takes_the_owner",
+         "passes_the_method", "copies", "asks_a_table")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_classes_in_a_set_count_where_code_reaches_them(name):
+    def life(wrap):
+        fn, kinds, _ = program(name)
+        traced, seen = wrap(fn), []
+        for i in range(6):
+            if i in (2, 4):
+                kinds[i // 4].rate = 10.0 + i
+            seen.append(traced(ingot.ones(2)).tolist())
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_members_are_guarded_only_where_code_reaches_them(name):
+    fn, (_, second), reaches = program(name)
+    traced = jit.trace(fn)
+    traced(ingot.ones(2))
+    guards = [g for entry in traced._cache.all_entries() for g in entry.guards.values() if getattr(g, "root", None) is second]
+    assert bool(guards) == reaches
