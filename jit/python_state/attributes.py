@@ -41,6 +41,7 @@ class DynamicAttributes:
         self.log, self._known, self._inputs, self._casts = log, known, inputs, casts
         self._reads, self.writes = reads, writes
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
+        self._answered: set = set()         # (class, names, whether code asks by name) of which the guards are made
         self.module_classes: list = []      # user classes of which there are modules
 
     def answer(self, question, text, value, reach):
@@ -76,6 +77,9 @@ class DynamicAttributes:
     def _answer_of_class(self, question, cls) -> tuple:
         """Guard what code queries of a class, or of its instances and finds there; return `names_in_class`."""
         in_class, nowhere = self.names_in_class(cls, question.names)
+        if (cls, question.names, question.by_name) in self._answered:
+            return in_class, nowhere
+        self._answered.add((cls, question.names, question.by_name))
         self._reads.add_attributes(cls.__qualname__, cls, in_class)
         if question.by_name:
             self._reads.add_absent(cls.__qualname__, cls, nowhere)
@@ -87,7 +91,8 @@ class DynamicAttributes:
         """Return which of some names a class knows (`known_in_class`), and which it has not."""
         if (cls, names) not in self._classes:
             spaces = [vars(c) for c in (*cls.__mro__, *type(cls).__mro__)]
-            nowhere = names.difference(*spaces)         # an enum's `name` is there, and only its members answer
+            # (an enum's `name` is there, and only its members answer)
+            nowhere = names.difference(*[space.keys() & names for space in spaces])
             if any(space.keys() & _ANSWERS for space in spaces[len(cls.__mro__):-2]):       # a metaclass of the user's
                 nowhere = frozenset(name for name in nowhere if not hasattr(cls, name))
             self._classes[cls, names] = frozenset(n for n in names - nowhere if known_in_class(cls, n)), nowhere
@@ -150,6 +155,8 @@ class DynamicAttributes:
             self._reads.add_absent(kind.__qualname__, kind, {name})
         elif known_in_class(kind, name):
             self._reads.add_attributes(kind.__qualname__, kind, (name,))
+        else:
+            self._reads.add_object_of_class(kind, name)
         if isinstance(owner, (type, Module)):       # (a module is compared as a whole)
             return
         if name not in own:
