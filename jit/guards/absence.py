@@ -15,16 +15,16 @@ class AbsentNames(Condition):
     def __init__(self, owner, text: str):
         self.owner, self.text = owner, text
         self.names: frozenset = frozenset()
-        self.spaces: list | None = None
+        self.classes: list | None = None
         if isinstance(owner, type):
-            self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & IMMUTABLE]
+            self.classes = [c for c in owner.__mro__ if not c.__flags__ & IMMUTABLE]
 
     @property
     def identity(self) -> tuple:
         return "absent", id(self.owner), self.names
 
     def present(self) -> list:
-        spaces = [getattr(self.owner, "__dict__", {})] if self.spaces is None else self.spaces
+        spaces = [getattr(self.owner, "__dict__", {})] if self.classes is None else map(vars, self.classes)
         return sorted(name for space in spaces for name in space.keys() & self.names)
 
     def holds(self) -> bool:

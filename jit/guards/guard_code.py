@@ -9,14 +9,16 @@ The prefix of a chain has a guard of its own, so each line starts from the objec
 import builtins
 import keyword
 import types
+from functools import partial
 from typing import Any
 
 from ...runtime.core.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING
 from .absence import AbsentNames
+from .class_entries import ClassTests
 from .guards import FunctionGuard, Guard, StructureCondition
 from .locations import SameAs
-from .snapshot import Snapshot
+from .snapshot import Exactly, Snapshot
 
 
 def quick_check(guards):
@@ -31,8 +33,10 @@ def quick_check(guards):
 def tests_of(guards, names: dict) -> list:
     """Return the guards as expressions over `names`, and add the objects that they need."""
     names["builtins"] = builtins
-    lines, known = [], {}
+    lines, known, classes = [], {}, ClassTests()
     for g in sorted(filter(_may_fail, guards), key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
+        if classes.take(g):
+            continue
         line = _line(g, names, known) if type(g) is Guard else None
         if type(g) is FunctionGuard and not g.named:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
@@ -42,7 +46,7 @@ def tests_of(guards, names: dict) -> list:
         if isinstance(g, StructureCondition) and g.is_counted:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
-    return lines
+    return [*classes.lines(partial(_name, names)), *lines]
 
 
 def _may_fail(guard) -> bool:
@@ -51,12 +55,13 @@ def _may_fail(guard) -> bool:
 
 
 def _line(guard, names, known):
-    """Return one comparison by identity, or None if the guard needs more."""
+    """Return one comparison by identity or of content, or None if the guard needs more."""
     place = id(guard.root), guard.chain.root, guard.chain.name
     known[place, guard.chain.steps] = guard
     itself = guard.expected.itself if type(guard.expected) is Snapshot else None
     expected = guard.expected if itself is None else itself
-    if guard.value() is not expected or expected is MISSING:
+    has_content = type(expected) in (Snapshot, Exactly)
+    if (guard.value() is not expected and not has_content) or expected is MISSING:
         return None
     start, steps = _start(guard, names, known, place)
     if start is None:
@@ -73,15 +78,16 @@ def _line(guard, names, known):
             start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
     if is_method:
         return f"(_method := {start}).__func__ is {_name(names, guard.expected)} and _method.__self__ is _owner"
+    if has_content:
+        return f"{_name(names, expected)}.matches({start})"
     same = f"{start} is {_name(names, expected)}"
     return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
 
 
 def _absence_test(guard, names):
-    if guard.spaces is None and not hasattr(guard.owner, "__dict__"):
+    if not hasattr(guard.owner, "__dict__"):
         return None
-    spaces = [f"{_name(names, guard.owner)}.__dict__"] if guard.spaces is None else [_name(names, s) for s in guard.spaces]
-    return " and ".join(f"{space}.keys().isdisjoint({_name(names, guard.names)})" for space in spaces) or "True"
+    return f"{_name(names, guard.owner)}.__dict__.keys().isdisjoint({_name(names, guard.names)})"
 
 
 def _start(guard, names, known, place):

@@ -11,6 +11,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, static_attribute
 from ..bytecode.user_code import is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames
+from ..guards.class_entries import ClassEntry, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, load, read
@@ -28,17 +29,6 @@ def classes_above(cls, first) -> list:
     """Return the user classes in which `super(cls, first)` looks for attributes, in their order."""
     order = (first if isinstance(first, type) else type(first)).__mro__
     return [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_user_defined(c)]
-
-
-def owner_among(classes, name):
-    """Return the first of some classes that has an attribute, or None."""
-    return next((c for c in classes if load(c, name, "attr") is not MISSING), None)
-
-
-def held_in(cls, name):
-    """Return what a class or one of its bases holds under a name, past all descriptors, or MISSING."""
-    owner = owner_among(cls.__mro__, name)
-    return MISSING if owner is None else load(owner, name, "attr")
 
 
 def known_in_class(cls, name) -> bool:
@@ -212,14 +202,14 @@ class ReadLog:
 
     def add_method(self, cls, name, functions):
         """Guard that a class has one of some functions under a name, if it does."""
-        value = held_in(cls, name) if is_user_defined(cls) else MISSING
+        value = ClassEntry(cls, name)() if is_user_defined(cls) else MISSING
         if isinstance(value, _METHODS) and any(f in functions for f in (
                 value, getattr(value, "__func__", None), getattr(value, "fget", None))):
             self.add_attributes(cls.__qualname__, cls, (name,))
 
     def add_own(self, owner, name, text):
         """Guard that an object keeps an attribute that its class has, too."""
-        held = MISSING if isinstance(owner, (type, Module)) else held_in(type(owner), name)
+        held = MISSING if isinstance(owner, (type, Module)) else ClassEntry(type(owner), name)()
         if held is not MISSING and not hasattr(type(held), "__set__"):
             self.add_condition(ReadCondition.of(("own", id(owner), name), lambda: load(owner, name, "attr") is not MISSING,
                                                 f"whether there is {text}"))
@@ -227,9 +217,9 @@ class ReadLog:
     def add_object_of_class(self, cls, name):
         """Guard an object that a class holds and that is no plain value, a descriptor perhaps, and follow it. No code of it
         runs. A slot is guarded by what it holds."""
-        value = held_in(cls, name)
+        value = ClassEntry(cls, name)()
         if value is not MISSING and type(value) is not types.MemberDescriptorType and not cls.__flags__ & IMMUTABLE:
-            self.add_condition(ReadCondition((HELD, id(cls), name), partial(held_in, cls, name), snapshot(value, self._inputs),
+            self.add_condition(ReadCondition((HELD, id(cls), name), ClassEntry(cls, name), snapshot(value, self._inputs),
                                              f"{cls.__qualname__}.{name}"))
 
     def add_absent(self, text, owner, names):
