@@ -66,6 +66,8 @@ class Backward:
         roots = sources if len(sources) == 1 else list(dict.fromkeys(sources))
         if self.on_tensors:
             expand_nodes(roots, self)
+        for node in [n for n in self.wanted if n.expand is not None]:
+            node.hand_over_targets(self)
         needed = None if self.targets is None else reach(roots, self.wanted)
         waiting = count_dependencies(roots, needed)
         self.reached, self.needed = waiting, needed

@@ -201,6 +201,22 @@ def test_a_backward_through_restored_nodes_uses_up_what_it_does_in_eager_code(na
         assert found[0] == found[1], order
 
 
+def test_a_gradient_of_a_gradient_reaches_a_result_from_which_others_are_computed():
+    def f(x):
+        h = x.sin()
+        return h, h.exp()
+
+    traced = jit.trace(f)
+    for call, higher in enumerate((False, True, False, True)):
+        found = []
+        for g in (f, traced):
+            x = (ingot.linspace(0.5, 1.5, 3) + call).requires_grad_()
+            h, y = g(x)
+            first, = autograd.grad(y.sum(), [x], create_graph=True)
+            found.append([t.tolist() for t in autograd.grad(first.sum(), [h, x], create_graph=higher)])
+        assert found[0] == found[1], call
+
+
 def test_an_overwritten_value_is_an_error_of_the_second_order_too():
     f = jit.trace(lambda x: x.exp())
     for _ in range(3):
