@@ -9,9 +9,11 @@ into their attributes and slots. Other own objects, such as generators and funct
 import array
 import functools
 import gc
+import sys
 import types
 import weakref
 from enum import Enum
+from typing import Any
 
 from ...ir.dtype import DType
 from ...ir.symbols.symbolic import is_python_class, is_symbol
@@ -60,7 +62,7 @@ class NewObjects:
     def _may_be_new(self, x) -> bool:
         kind = type(x)
         if isinstance(x, type):
-            return "<locals>" in x.__qualname__ and is_user_defined(x) and not self._existed(x)
+            return is_user_defined(x) and not self._existed(x) and not _has_name(x)
         if isinstance(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)) or self._existed(x):
             return False
         if kind is types.FunctionType:
@@ -97,6 +99,14 @@ class NewObjects:
     def _is_new(self, v) -> bool:
         link = v.__dict__.get("_traced") if isinstance(v, Tensor) else None
         return link is not None and link.recorder is self._recorder and id(v) not in self._captured
+
+
+def _has_name(cls) -> bool:
+    """Return whether a class is found by its name in its module."""
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is cls
 
 
 def _parts(v) -> list:

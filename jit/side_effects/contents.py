@@ -124,6 +124,10 @@ class ContainerLog:
         """Return {id: name} of the containers that the function itself has changed so far."""
         return {at: text for at, (c, _, text) in self._containers.items() if not same_items(c, self._before[at])}
 
+    def changed_ones(self) -> list:
+        """Return the containers that the function itself has changed so far."""
+        return [c for at, (c, _, _) in self._containers.items() if not same_items(c, self._before[at])]
+
     def has_written(self, container) -> bool:
         """Return whether the run had written to a container when `targets` were last made."""
         return id(container) in self._written

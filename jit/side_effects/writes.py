@@ -8,7 +8,6 @@ import inspect
 import types
 
 from ...ir.symbols.symbolic import hint, is_symbol
-from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED
 from ..bytecode.user_code import attributes_of_module, is_user_defined
@@ -16,11 +15,11 @@ from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, Unrepea
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs, load
+from ..guards.locations import EXTEND, GONE, RESTORED, WHOLE, StateInputs, load
 from ..guards.snapshot import base_of, snapshot
 from ..proxies.new_objects import NewObjects
-from ..proxies.numpy_scalars import fixed, now
-from ..proxies.threads import mapped
+from ..proxies.numpy_scalars import fixed
+from ..proxies.plain_values import leave_plain
 from .contents import ContainerLog
 from .effects import Target
 
@@ -162,32 +161,19 @@ class WriteLog:
             raise TraceError(f"this function cannot be traced: a hook that runs when backward() comes, after the call, writes "
                              f"to {text}; call backward() inside of the traced function")
 
-    def settle(self):
-        """Leave plain numbers where the function has written symbolic ones."""
+    def settle(self, left: list):
+        """Leave plain numbers where the function has written symbolic ones, and in all that is `left` of a call that is not
+        recorded."""
+        if left or self.status.replaced:
+            changed = [t for t in self.targets.values() if self.is_changed(t)]
+            values = [t.value() for t in changed]
+            leave_plain([values, left, self._contents.changed_ones()], self._known.outside)
+            for t, value in zip(changed, values):
+                if value is not t.value():
+                    t.rewrite(value)
         for t in self.targets.values():
             t.settle()
-            if self.status.replaced and t.is_changed:
-                self._settle_object(t.value())
         self._contents.settle()
-
-    def _settle_object(self, x):
-        stack, seen = [x], dict(self._known.outside)
-        while stack:
-            x = stack.pop()
-            if id(x) in seen or isinstance(x, Module):
-                continue
-            seen[id(x)] = x
-            if _holds_attributes(x):
-                items, set_item = vars(x), vars(x).__setitem__
-            elif type(x) in RESTORED:
-                items, set_item = x if type(x) in DICTS else dict(enumerate(x)), x.__setitem__
-            else:
-                stack += x if isinstance(x, tuple) else ()
-                continue
-            for key, v in list(items.items()):
-                if mapped(v, now) is not v:
-                    set_item(key, mapped(v, now))
-                stack.append(items[key])
 
     def close(self):
         self.copies, self.targets = {}, {}
@@ -207,12 +193,6 @@ def _items(container) -> list:
 def _is_still(before, now) -> bool:
     """Return whether a variable holds the same object; a number that was symbolic meanwhile is equal."""
     return before is now or (is_symbol(before) and hint(before) == now)
-
-
-def _holds_attributes(x) -> bool:
-    """Return whether an object consists of its attributes alone."""
-    return type(getattr(x, "__dict__", None)) is dict and not isinstance(
-        x, (type, types.FunctionType, types.ModuleType, Module, Tensor, dict, list, set, tuple, BaseException))
 
 
 def _has_setter(owner, name) -> bool:

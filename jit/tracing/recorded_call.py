@@ -37,8 +37,7 @@ from ..guards.locations import StateInputs
 from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
-from ..proxies.numpy_scalars import now, with_kind
-from ..proxies.threads import mapped
+from ..proxies.numpy_scalars import with_kind
 from ..python_state.patched_builtins import PROXIES, PatchedBuiltins
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
@@ -246,19 +245,22 @@ class Run:
             self.symbols.scope.printer = recorder.reads.printed.mark_number
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
+        left: list = []         # error and result, if the run is not recorded
         try:
             effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
             were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
             self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
-        except DisturbedError:      # the call is right as it ran
-            self.result = mapped(self.result, now)
+        except BaseException as error:
+            left = [error, self.result]
             raise
         finally:
             m.recorder = m.sizes = None
             if self.symbols is not None:
                 self.symbols.scope.printer = None
             recorder.release()
-            tracker.writes.settle()
+            tracker.writes.settle(left)
+            self.result = left[1] if left else self.result
+            left.clear()            # (a circle)
             m.refresh()
         self.keeps_plain = lookups.is_written
         if self.template.has_proxies or self.template.has_reads or self.has_proxy_keys or self.containers.are_copies:

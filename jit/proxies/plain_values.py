@@ -1,0 +1,86 @@
+"""Plain numbers in place of proxies, in all that a call leaves behind which is not recorded: an error, what it had written."""
+
+import functools
+import types
+from collections import deque
+from functools import partial
+from typing import Any
+
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ..bytecode.user_code import attributes_of, dict_of, is_user_defined
+from .numpy_scalars import now
+
+_WHOLE = (Module, Tensor, types.ModuleType)     # settled elsewhere
+
+
+def leave_plain(values: list, known):
+    """Replace proxies in a list and in all objects behind it, except for `known` ones (by id)."""
+    stack, seen, copies = [values], dict(known), {}
+    while stack:
+        x: Any = stack.pop()
+        if id(x) in seen or isinstance(x, _WHOLE):
+            continue
+        seen[id(x)] = x
+        for value, put in _parts(x):
+            _, plain = copies.setdefault(id(value), (value, plain_value(value)))
+            if plain is not value and put is not None:
+                put(plain)
+            stack.append(plain)
+
+
+def plain_value(x: Any):
+    """Return the number for which a proxy stands, or an immutable container with numbers in place of proxies."""
+    if isinstance(x, (tuple, frozenset)):
+        items = list(map(plain_value, x))
+        if all(a is b for a, b in zip(items, x)):
+            return x
+        return x._make(items) if hasattr(x, "_make") else type(x)(items)        # type: ignore[attr-defined]
+    if type(x) is slice:
+        return slice(plain_value(x.start), plain_value(x.stop), plain_value(x.step))
+    return now(x)
+
+
+def _parts(x: Any) -> list:
+    """Return (value, function that replaces it, if there is one) for all that an object holds."""
+    if isinstance(x, (list, deque)):
+        return [(v, partial(x.__setitem__, i)) for i, v in enumerate(x)]
+    if isinstance(x, dict):
+        return [(tuple(dict.items(x)), partial(_set_entries, x))]
+    if isinstance(x, set):
+        return [(tuple(x), partial(_set_items, x))]
+    if isinstance(x, (tuple, frozenset)):
+        return [(v, None) for v in x]
+    if isinstance(x, functools.partial):
+        return [(x.__reduce__()[2], x.__setstate__)]       # type: ignore[index,attr-defined]
+    if isinstance(x, types.FunctionType):
+        return [(cell, None) for cell in x.__closure__ or ()]
+    if isinstance(x, types.CellType):
+        return [(x.cell_contents, partial(setattr, x, "cell_contents"))] if _is_filled(x) else []
+    if isinstance(x, types.MethodType):
+        return [(x.__self__, None)]
+    if isinstance(x, type):
+        return [(v, partial(type.__setattr__, x, k)) for k, v in vars(x).items() if is_user_defined(x) and k[:2] != "__"]
+    table = dict_of(x)
+    found: list = [(v, partial(table.__setitem__ if k in table else partial(object.__setattr__, x), k))
+             for k, v in attributes_of(x).items()] if type(table) is dict else []
+    if isinstance(x, BaseException):
+        found += [(x.args, partial(setattr, x, "args")), (x.__cause__, None), (x.__context__, None)]
+    return found
+
+
+def _is_filled(cell) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _set_entries(table, entries):
+    dict.clear(table)
+    dict.update(table, entries)
+
+
+def _set_items(items, plain):
+    items.clear()
+    items.update(plain)
