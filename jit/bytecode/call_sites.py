@@ -53,11 +53,26 @@ class CallSite(NamedTuple):
         return range(self.depth - self.operands - (self.keywords is None), self.depth)
 
 
+class SuperSite(CallSite):
+    """A `super(cls, x)` that one instruction calls and reads an attribute of (from Python 3.12 on)."""
+
+    @property
+    def callable_slots(self) -> tuple:
+        return self.depth - 3, self.depth - 2
+
+    def callable_and_object(self, below, above) -> tuple:
+        return below, None
+
+    @property
+    def operand_slots(self) -> range:
+        return range(self.depth - 2, self.depth)
+
+
 @lru_cache(maxsize=4096)
 def call_sites_of(code) -> dict:
     """Return {offset: `CallSite`} of all calls that code can reach."""
     instructions = instructions_of(code)
-    if not any(ins.opname in _CALLS for ins in instructions):
+    if not any(ins.opname in _CALLS or _is_super_of(ins) for ins in instructions):
         return {}
     depths, handled, found, keywords = depths_of(code), _handled(code), {}, ()
     for ins, after in zip(instructions, [*instructions[1:], instructions[-1]]):
@@ -71,9 +86,16 @@ def call_sites_of(code) -> dict:
             found[ins.offset] = CallSite(depths[ins.offset], ins.arg or 0, None if ins.opname == "CALL_KW" else keywords,
                                          ins.opname == "CALL_FUNCTION_EX", following.opname == "POP_TOP",
                                          any(entry.start <= ins.offset < entry.end for entry in handled))
+        elif _is_super_of(ins) and ins.offset in depths:
+            found[ins.offset] = SuperSite(depths[ins.offset], 2, (), False, False, False)
         if ins.opname in ("PRECALL", "CALL"):
             keywords = ()
     return found
+
+
+def _is_super_of(ins) -> bool:
+    """Return whether an instruction calls `super` with arguments; the bytecode reads of `super()` are known without that."""
+    return ins.opname == "LOAD_SUPER_ATTR" and bool(ins.arg & 2)
 
 
 def _handled(code) -> list:

@@ -160,7 +160,7 @@ class Tracker:
         elif event == "c_call":
             if arg.__name__ in _THREAD_OR_COPY:
                 self._thread_or_copy(frame, arg)
-            if arg is _SYSTEM_RANDOM and works_for_user(frame) and not is_seed(frame):
+            if arg is _SYSTEM_RANDOM and not is_user(frame) and works_for_user(frame) and not is_seed(frame):
                 self.status.refuse(FROM_SYSTEM)
 
     def _library_frame(self, frame):
