@@ -167,9 +167,10 @@ class WriteLog:
         if left or self.status.replaced:
             changed = [t for t in self.targets.values() if self.is_changed(t)]
             values = [t.value() for t in changed]
+            before = values.copy()
             leave_plain([values, left, self._contents.changed_ones()], self._known.outside)
-            for t, value in zip(changed, values):
-                if value is not t.value():
+            for t, value, was in zip(changed, values, before):
+                if value is not was:
                     t.rewrite(value)
         for t in self.targets.values():
             t.settle()
