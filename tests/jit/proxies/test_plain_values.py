@@ -1,4 +1,4 @@
-"""What a call leaves behind when it fails, or when no replay could make it: numbers, wherever they lie, and no proxies."""
+"""Numbers that a call leaves behind when it fails, or when no replay could make them: no proxies, wherever they lie."""
 
 import collections
 import functools
