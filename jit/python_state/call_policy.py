@@ -33,7 +33,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
-from ..bytecode.reads import ARGUMENT, GLOBAL, Chain, follow
+from ..bytecode.reads import ARGUMENT, GLOBAL, MISSING, Chain, follow
 from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
@@ -275,7 +275,7 @@ class CallPolicy:
                 owner = args[0]
                 for name in path.split("."):
                     self._attribute(getattr, owner, name)
-                    owner = follow(owner, (("attr", name),))
+                    owner = _stored(owner, name)
         elif function is super and len(args) == 2:
             self._reads.add_inherited(call.frame.f_code.co_names, *args)
         elif kind is not types.BuiltinFunctionType:
@@ -318,7 +318,7 @@ class CallPolicy:
         if how is getattr:
             attributes.query(owner, name)
             if self._known.existed(owner):
-                self._reachable.use_all(follow(owner, (("attr", name),)))
+                self._reachable.use_all(_stored(owner, name))
         elif how is setattr and type(name) is str and self._known.existed(owner):
             before = follow(owner, (("attr", name),))
             attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
@@ -494,6 +494,12 @@ class CallPolicy:
 
     def _refuse(self, call, text, otherwise=_ANY_REASON):
         self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(), {_reason(text, otherwise)}")
+
+
+def _stored(owner, name):
+    """Return an attribute, or MISSING if a property gives it: that of a parametrised weight runs modules."""
+    is_property = type(name) is str and isinstance(inspect.getattr_static(owner, name, MISSING), property)
+    return MISSING if is_property else follow(owner, (("attr", name),))
 
 
 def _is_made_in_c(cls) -> bool:

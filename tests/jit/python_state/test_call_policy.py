@@ -2,9 +2,11 @@
 random numbers, lazy modules, `math` of changing numbers. Each program gives eager results or is refused."""
 
 import contextlib
+import copy
 import io
 import json
 import math
+import operator
 import os
 import pathlib
 import random
@@ -455,3 +457,19 @@ def test_one_autocast_around_several_steps():
         for _ in range(3):
             (x @ w).sum().backward()
     assert w.grad.tolist() == [[6.0] * 3] * 3
+
+
+def test_looking_at_an_attribute_runs_no_parametrization():
+    """Spectral norm moves its vectors each time that the weight is read."""
+    net = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4))
+    other, names = copy.deepcopy(net), ["weight"]
+
+    def weights(module, x):
+        return module(x), getattr(module, names[0]), operator.attrgetter(*names)(module)
+
+    traced = jit.trace(lambda x: weights(net, x))
+    for _ in range(3):
+        x = ingot.randn(2, 3)
+        got, want = traced(x), weights(other, x)
+        assert [a.tolist() for a in got] == [b.tolist() for b in want]
+        assert net.parametrizations.weight[0]._u.equal(other.parametrizations.weight[0]._u)
