@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
-from ...runtime.api.register.process_settings import are_deterministic_algorithms_enabled
+from ...runtime.api.register.process_settings import DETERMINISTIC
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES
 
 FREE = 10
@@ -106,7 +106,7 @@ class RecompileLimit:
 
     @property
     def _ignores_costs(self) -> bool:
-        return self.by_count or bool(OPEN_PROFILES or COUNTERS) or are_deterministic_algorithms_enabled()
+        return self.by_count or bool(OPEN_PROFILES or COUNTERS) or DETERMINISTIC.get() != "default"
 
     # Looks and rests.
 

@@ -14,7 +14,7 @@ __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode
            "use_deterministic_algorithms"]
 
 _threads = LentSwitch("the number of threads", HOST.get_num_threads, HOST.set_num_threads)
-_deterministic = Switch("the mode of deterministic algorithms", "default")
+DETERMINISTIC = Switch("the mode of deterministic algorithms", "default")
 _warn_always = Switch("whether warnings always appear", False)
 _interop_threads = Switch("the number of threads between operators", 1)
 
@@ -35,29 +35,29 @@ _LEVELS = ("default", "warn", "error")
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Record the mode. Every operator of ingot is deterministic in any mode."""
-    _deterministic.set(("warn" if warn_only else "error") if mode else "default")
+    DETERMINISTIC.set(("warn" if warn_only else "error") if mode else "default")
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Return whether `use_deterministic_algorithms` was switched on."""
-    return _deterministic.get() != "default"
+    return DETERMINISTIC.get() != "default"
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return whether use_deterministic_algorithms was given warn_only."""
-    return _deterministic.get() == "warn"
+    return DETERMINISTIC.get() == "warn"
 
 
 def get_deterministic_debug_mode() -> int:
     """Return 0, 1 (warn) or 2 (error)."""
-    return _LEVELS.index(_deterministic.get())
+    return _LEVELS.index(DETERMINISTIC.get())
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
     if debug_mode not in (*_LEVELS, 0, 1, 2):
         raise ArgumentError(f"debug_mode must be one of {_LEVELS} or 0, 1, 2, got {debug_mode!r}")
-    _deterministic.set(debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode])
+    DETERMINISTIC.set(debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode])
 
 
 _PRECISIONS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf32", "bf16")}     # for GPUs, for CPUs

@@ -156,12 +156,12 @@ def test_without_costs_the_limit_counts_useless_recordings(is_deterministic):
     function = Function(lambda i: i, by_count=not is_deterministic)
     ingot.use_deterministic_algorithms(is_deterministic)
     try:
-        function.run(1, 100_000)
+        function.run(1, 30_000)
     finally:
         ingot.use_deterministic_algorithms(False)
     assert function.recordings[:PATIENCE] == list(range(1, PATIENCE + 1))
-    assert len(function.recordings) < PATIENCE + 12 + 100_000 // LONGEST_PAUSE         # ever more rarely, but never given up
-    assert 100_000 - function.recordings[-1] <= LONGEST_PAUSE
+    assert len(function.recordings) < PATIENCE + 12 + 30_000 // LONGEST_PAUSE         # ever more rarely, but never given up
+    assert 30_000 - function.recordings[-1] <= LONGEST_PAUSE
 
 
 def test_a_clock_that_stands_still_makes_recordings_free():
