@@ -335,7 +335,7 @@ PARTS = 4
 @pytest.mark.parametrize("part", range(PARTS))
 def test_operations_give_what_eager_code_gives_or_an_error(part, pytestconfig):
     """The seed of the run draws the rows."""
-    drawn = row_sample.some(ROWS, pytestconfig.option.seed, "operations", len(ROWS) // 80)
+    drawn = row_sample.some(ROWS, pytestconfig.option.seed, "operations", len(ROWS) // 160)
     assert sum(map(check, drawn[part::PARTS])) > 0
 
 
