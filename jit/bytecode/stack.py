@@ -39,13 +39,6 @@ def position_of(frame) -> int:
     return bisect([ins.offset for ins in instructions_of(frame.f_code)], frame.f_lasti) - 1
 
 
-@lru_cache(maxsize=4096)
-def loads_global(code, name: str) -> bool:
-    """Return whether code loads a global or builtin of that name."""
-    return name in code.co_names and any(
-        ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") and ins.argval == name for ins in instructions_of(code))
-
-
 def effect_of(ins) -> tuple | None:
     """Return (number of values that an instruction takes off the stack, number that it leaves), or None if unknown."""
     name, n = ins.opname, ins.arg or 0

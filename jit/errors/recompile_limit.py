@@ -106,7 +106,8 @@ class RecompileLimit:
 
     @property
     def _ignores_costs(self) -> bool:
-        return self.by_count or bool(OPEN_PROFILES or COUNTERS) or DETERMINISTIC.get() != "default"
+        is_deterministic = DETERMINISTIC.get() != "default"     # (modes of users would see the public function)
+        return self.by_count or is_deterministic or bool(OPEN_PROFILES or COUNTERS)
 
     # Looks and rests.
 

@@ -463,7 +463,6 @@ def test_a_cache_of_objects_is_filled_by_the_call_that_needs_it():
     assert fn(vec(6.0)) == (vec(12.0), 6.0) and len(made) == 2
 
 
-@pytest.mark.filterwarnings("ignore:fn was recorded 64 times")
 def test_objects_are_put_under_ever_new_keys():
     table: dict = {}
 

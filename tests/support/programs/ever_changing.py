@@ -98,18 +98,20 @@ def sizes_of_a_network():
     return (lambda x: net(x).softmax(-1)), lambda i: (ingot.ones(20 + i, 16),)
 
 
-@program
-def sizes_of_training():
-    net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
-    opt = ingot.optim.SGD(net.parameters(), lr=1e-3)
-
+def _training(net, opt):
     def step(x):
         opt.zero_grad()
         loss = net(x).square().mean()
         loss.backward()
         opt.step()
         return loss
-    return step, lambda i: (ingot.ones(20 + i, 16),)
+    return step
+
+
+@program
+def sizes_of_training():
+    net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    return _training(net, ingot.optim.SGD(net.parameters(), lr=1e-3)), lambda i: (ingot.ones(20 + i, 16),)
 
 
 @program
@@ -584,15 +586,7 @@ def steady():
 @program
 def steady_training():
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
-    opt = ingot.optim.Adam(net.parameters(), lr=1e-3)
-
-    def step(x):
-        opt.zero_grad()
-        loss = net(x).square().mean()
-        loss.backward()
-        opt.step()
-        return loss
-    return step, vary
+    return _training(net, ingot.optim.Adam(net.parameters(), lr=1e-3)), vary
 
 
 @program
