@@ -57,6 +57,14 @@ class Compiled(Module):
         self._orig_mod.train(mode)
         return self
 
+    def _load_tree(self, state, prefix, assign, report):
+        """Load names with `_orig_mod.` or without: a file may have been written before the module was compiled."""
+        names = [name.removeprefix(prefix) for name in state if name.startswith(prefix)]
+        if names and not any(name.startswith("_orig_mod.") for name in names):
+            self._orig_mod._load_tree(state, prefix, assign, report)
+        else:
+            super()._load_tree(state, prefix, assign, report)
+
     def __setattr__(self, name, value):
         super().__setattr__(name, value) if name == "_orig_mod" else setattr(self._orig_mod, name, value)
 

@@ -74,6 +74,20 @@ def test_a_compiled_module_is_a_module():
         made(draw(5, 3))
 
 
+@pytest.mark.parametrize("compiled", ["the whole", "a part"])
+@pytest.mark.parametrize("saved", ["before", "after"])
+def test_a_compiled_module_loads_files_of_before_and_after(compiled, saved):
+    plain, net = nn.Sequential(Net(), nn.Linear(4, 2)), nn.Sequential(Net(), nn.Linear(4, 2))
+    source, made = (ingot.compile(m) if compiled == "the whole" else nn.Sequential(ingot.compile(m[0]), m[1])
+                    for m in (plain, net))
+    made.load_state_dict((plain if saved == "before" else source).state_dict())
+    assert all(ingot.equal(a, b) for a, b in zip(plain.parameters(), net.parameters(), strict=True))
+    short = dict(plain.state_dict())
+    del short["0.inner.bias"]
+    with pytest.raises(RuntimeError, match=r"Missing.*0.*inner\.bias"):
+        made.load_state_dict(short)
+
+
 def test_hooks_and_attributes_of_the_compiled_module():
     made = ingot.compile(Net().eval())
     x = draw(2, 4)
