@@ -50,7 +50,7 @@ def _difference(name: str, old, new) -> str:
         return f"{name} is of another class, {getattr(new[0], '__qualname__', new[0])}; {_KEEP}"
     if _is_one_object(new):
         return (f"{name} is another object, of class {type(_value(new)).__qualname__}, which counts by identity; pass the same "
-                "one, or the tensors and numbers in it")
+                "one, make it a dataclass, or pass the tensors and numbers in it")
     return f"{name} is {_text(new)}, and was {_text(old)}; {_FEW}"
 
 
