@@ -71,8 +71,10 @@ def look_at_cache():
     info = cache.info()
     folder = info["folder"]
     where = f"{folder}, {info['entries']} entries, {info['bytes'] / 2**20:.1f} of {info['cap'] / 2**20:.0f} MB"
-    problem = why_not_writable(folder)
-    if problem is None:
+    untrusted, problem = cache.problem(), why_not_writable(folder)
+    if untrusted is not None:
+        yield Finding("kernel cache", where, NOTE, f"not used: {untrusted}. Until then every process compiles anew")
+    elif problem is None:
         yield Finding("kernel cache", where)
     else:
         yield Finding("kernel cache", where, NOTE,

@@ -1,5 +1,6 @@
 """Commands as a person types them: `python -m ingot ...` and `python -m benchmarks`."""
 
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -40,6 +41,13 @@ def test_doctor_sees_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
     with config.override(cache_dir=str(tmp_path / "file" / "cache")):
         found, = doctor.look_at_cache()
     assert found.state == doctor.NOTE and "(Not a directory)" in found.advice and "INGOT_CACHE_DIR" in found.advice
+
+    if hasattr(os, "getuid"):
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "shared").chmod(0o777)
+        with config.override(cache_dir=str(tmp_path / "shared")):
+            found, = doctor.look_at_cache()
+        assert found.state == doctor.NOTE and "not used: other users may write" in found.advice and "chmod go-w" in found.advice
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")

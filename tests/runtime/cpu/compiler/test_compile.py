@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -213,95 +212,6 @@ def test_eight_racing_processes_all_succeed(tmp_path):
     assert all(code == 0 for _, code in ends), [texts for texts, code in ends if code]
     assert not list(tmp_path.glob("??/.new-*"))
     assert use_cache(7, tmp_path).stdout.split()[0] == "0"
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs POSIX")
-def test_an_unwritable_cache_warns_once(tmp_path, monkeypatch):
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    monkeypatch.setattr(cache._State, "warned", False)
-    with config.override(cache_dir=str(blocked / "cache")):
-        with pytest.warns(RuntimeWarning, match="INGOT_CACHE_DIR"):
-            assert not cache.store("ab12", b"data")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert not cache.store("ab13", b"data")
-        assert ctypes.CFUNCTYPE(ctypes.c_int64)(compiler.compile_module(count_module(8), ["tag"])["tag"])() == 8
-
-
-def test_a_full_disk_leaves_no_rubbish(cache_folder, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(cache._State, "warned", True)
-    monkeypatch.setattr(os, "replace", full)
-    assert not cache.store("cd34", b"data")
-    assert not [path for path in cache_folder.rglob("*") if path.is_file()]
-
-
-def test_the_least_recently_used_entries_are_removed(cache_folder):
-    for number in range(10):
-        cache.store(f"{number:02d}key", bytes(1000))
-        os.utime(cache._path(f"{number:02d}key", "o"), (1000 + number, 1000 + number))
-    assert cache.load("00key") == (bytes(1000), "")         # a hit makes it the most recent
-    cache.trim(6000)
-    left = sorted(path.name for path in cache_folder.glob("??/*"))
-    assert "00key.o" in left and "01key.o" not in left and 2 <= len(left) <= 6
-    assert cache.clear() == len(left) and cache.info()["entries"] == 0
-
-
-def test_entries_are_bounded_in_number(cache_folder, monkeypatch):
-    monkeypatch.setattr(cache, "MOST_ENTRIES", 10)
-    for number in range(11):
-        cache.store(f"{number:02d}key", b"x")
-        os.utime(cache._path(f"{number:02d}key", "o"), (1000 + number, 1000 + number))
-    cache.trim()
-    assert sorted(path.name for path in cache_folder.glob("??/*")) == [f"{number:02d}key.o" for number in range(3, 11)]
-
-
-@pytest.fixture
-def looks(cache_folder, monkeypatch):
-    """Store so many entries of a size in a process of its own; return how often the folder was checked."""
-    found, seen = cache._entries, []
-    monkeypatch.setattr(cache, "_entries", lambda: seen.append(1) or found())
-
-    def process(stores, size=1):
-        monkeypatch.setattr(cache._State, "allowance", None)
-        seen.clear()
-        for number in range(stores):
-            cache.store(f"{number:04d}{size}", bytes(size))
-        return len(seen)
-    return process
-
-
-def test_the_cache_is_checked_once_an_hour(cache_folder, looks, monkeypatch):
-    """The first store of a process checks, if no other process did; so does one that stores a sixteenth of what the cache may
-    hold."""
-    monkeypatch.setattr(cache, "MOST_ENTRIES", 160)
-    assert [looks(1), looks(3), looks(11), looks(12)] == [1, 0, 0, 1]
-    os.utime(cache_folder / "swept", (1000, 1000))
-    assert [looks(1), looks(1)] == [1, 0]
-
-
-def test_cache_checks_are_few_however_much_is_stored(looks, monkeypatch):
-    """A check looks at all entries: one after each so many stores would take quadratic time."""
-    monkeypatch.setattr(cache, "MOST_ENTRIES", 1000)
-    assert looks(500) <= 5
-    assert 8 <= looks(2000) <= 32
-    assert len(cache._entries()) <= 1000 + 1000 // 16
-
-
-def test_stored_bytes_trigger_a_cache_check(looks, monkeypatch):
-    monkeypatch.setattr(cache, "_cap", lambda: 100_000)
-    looks(1)
-    assert looks(100, 3000) >= 300_000 / 100_000
-    assert cache.info()["bytes"] <= 100_000 + 2 * 6250
-
-
-def test_an_entry_names_its_compiler(cache_folder):
-    assert cache.load("ef56") is None
-    cache.store("ef56", b"payload", "llvmlite-1.2")
-    assert cache.load("ef56") == (b"payload", "llvmlite-1.2")
 
 
 @maps_elf
