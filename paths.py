@@ -10,6 +10,8 @@ import sys
 from collections import ChainMap
 from importlib.abc import Loader, MetaPathFinder
 
+from .ir.lazy import load_module
+
 PUBLIC = {
     "__config__": "runtime.namespaces.build_config",
     "accelerator": "runtime.backends.accelerator",
@@ -268,7 +270,7 @@ def add_lookup(module, target_of, called: str) -> None:
         target = target_of(name)
         if target is not None:
             place, _, inside = target.partition(":")
-            found = importlib.import_module(place)
+            found = load_module(place)
             return getattr(found, inside) if inside else found
         if before is not None:
             return before(name)
@@ -284,7 +286,7 @@ class SameModule(Loader):
         self.name, self.real = name, real
 
     def create_module(self, spec):
-        module = importlib.import_module(self.real)
+        module = load_module(self.real)
         self.own_spec = module.__spec__
         return module
 

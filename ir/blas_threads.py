@@ -8,17 +8,18 @@ thread, larger ones as many as ingot has. The user's own numpy calls, and other 
 import ctypes
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from .locks import new_lock
+
 ALONE = 256             # rows and columns up to which several threads gain a factorisation little
 _FOLDERS = ("../numpy.libs", ".libs", ".dylibs")
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
-_lock = threading.Lock()
+_lock = new_lock()
 _calls = 0              # that run now
 _before = 0             # threads that the library had before the first of them
 most: Callable[[], int] = lambda: 1     # threads that ingot has; the thread pool says how many
@@ -97,8 +98,8 @@ def _candidates() -> Iterator[Path]:
 
 def _in_child():
     """Reset the state in a forked process, where no call runs."""
-    global _lock, _calls
-    _lock, calls, _calls = threading.Lock(), _calls, 0
+    global _calls
+    calls, _calls = _calls, 0
     if calls and (library := _library()):
         library.put(_before)
 

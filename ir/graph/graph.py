@@ -13,12 +13,13 @@ import re
 from collections.abc import Iterable, KeysView, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from .. import dtype as dt
+from ..cached_property import cached_property
 from ..dtype import DType
 from ..errors import GraphError
 from ..opdef.aval import Aval, broadcast_shapes, same_shape

@@ -42,9 +42,9 @@ instruction set or the number of threads.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from ..cached_property import cached_property
 from ..dtype import DType
 from ..errors import GraphError
 

@@ -7,12 +7,13 @@ the reference. So a gradient rule, written in records, runs eagerly, while traci
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property, wraps
+from functools import cache, wraps
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..cached_property import cached_property
 from ..dtype import ALL, FLOAT8, refuse_float8
 from ..errors import DTypeError
 from ..symbols.substitute import serve_operators

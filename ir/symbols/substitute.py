@@ -3,7 +3,6 @@
 import hashlib
 import operator
 import re
-import threading
 from collections.abc import Callable
 from functools import lru_cache
 from keyword import iskeyword
@@ -12,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError
+from ..locks import new_rlock
 from . import polynomial as poly
 from .scope import Scope
 from .symbolic import MATH, OPERATOR, ROUNDINGS, SymFloat, SymInt, hint, is_symbol, source_of
 
 # Held by who has Python parse a text: its parser counts its depth in one place for all threads, and fails where they meet.
-PARSING = threading.RLock()
+PARSING = new_rlock()
 _MOST_FUNCTIONS = 512   # cached functions of sizes
 MOST_NESTED = 64        # parentheses in each other that are written out; Python's parser goes to 200
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,

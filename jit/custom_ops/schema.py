@@ -4,7 +4,6 @@
 """
 
 import ast
-import functools
 import inspect
 import re
 import types
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir import dtype as dt
+from ...ir.cached_property import cached_property
 from ...ir.dtype import DType
 from ...ir.errors import ArgumentError, DTypeError
 from ...runtime.core.device import Device
@@ -79,7 +79,7 @@ class Schema:
                 raise DTypeError(f"{self.name}: argument {a.name} is {type(value).__name__}; it is {self.text}")
         return list(call.args), call.kwargs
 
-    @functools.cached_property
+    @cached_property
     def _signature(self):
         kinds = inspect.Parameter
         return inspect.Signature([

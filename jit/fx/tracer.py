@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from ...ir.errors import ArgumentError
+from ...ir.locks import new_rlock
 from ...runtime.api.register.register import FUNCTIONS
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module, Parameter, Sequential
@@ -28,7 +29,7 @@ _OWN_LAYERS = tuple(f"{FACE}.{name}" for name in ("runtime.nn", "runtime.quantiz
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 _wrapped: dict[tuple[int, str], dict] = {}          # (id of a module's globals, name of a leaf function) -> globals
 _active = threading.local()                           # the active tracer of a thread
-_patching = threading.RLock()
+_patching = new_rlock()
 
 
 def compatibility(is_backward_compatible: bool = False) -> Callable:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
+from ...ir.locks import new_lock
 from ...runtime.api.register.process_settings import get_num_threads
 from ...runtime.core.state import OPEN_PROFILES
 from ..errors.errors import TraceError
@@ -67,7 +68,7 @@ class Profile:
     def __init__(self):
         self.events: list = []
         self._rows: dict = {}      # job -> {step of its plan: Row}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def rows(self) -> list:

@@ -6,13 +6,13 @@ writes of the trial are applied. A step of which nothing is read runs at the end
 """
 
 import hashlib
-import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from ...ir.locks import new_rlock
 from ...ir.ops.core.host_call import host_call, living_name
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.core.tensor import Tensor, wrap
@@ -26,7 +26,7 @@ from ..proxies.lazy_scalars import LazyScalar, read_as_tensor
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.threads import mapped
 
-_LOCK = threading.RLock()
+_LOCK = new_rlock()
 _CONTAINERS = frozenset((list, dict, set, deque, Counter, OrderedDict, defaultdict))
 _MOST = 16          # numbers in a list of a schedule that may be read
 _WIDE: dict[type, Any] = {float: np.float64, int: np.int64}

@@ -5,18 +5,18 @@ give. When another recorded path needs more results, the region gets another job
 """
 
 import gc
-import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...ir import config
+from ...ir.cached_property import cached_property
 from ...ir.graph.graph import Builder, Graph, Value
 from ...ir.lazy import lazy
+from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.host_call import host_call
 from ...ir.symbols.scope import Scope
@@ -184,7 +184,7 @@ class Job:
         self.recorded: Recorded | None = None
         self._shared: SharedCode | None = None      # keeps what it shares with other jobs
         self.seconds = 0.0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def steps(self) -> list:

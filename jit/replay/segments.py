@@ -6,9 +6,9 @@ segment) or in a `Finish`: results, writes and gradients.
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from ...ir.cached_property import cached_property
 from ...ir.graph.graph import Value
 from ...ir.opdef.params import param_key
 from ...ir.symbols.substitute import replaced

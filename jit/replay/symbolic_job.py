@@ -6,8 +6,8 @@ conditions are bound to the plan (a `Bound`): nothing is compiled, and no pass r
 
 import time
 from collections import OrderedDict
-from functools import cached_property
 
+from ...ir.cached_property import cached_property
 from ...ir.lazy import lazy
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import condition_check, evaluator, names_in

@@ -1,9 +1,9 @@
 """Template of a recorded call's results, as a structure over tensors, and of its writes to Python state."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from ...ir.cached_property import cached_property
 from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
 from ...ir.symbols.symbolic import source_of
 from ..guards.arg_pytree import TENSOR, flatten, has_reads, unflatten

@@ -12,11 +12,12 @@ import itertools
 import os
 import socket
 import struct
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
+
+from ...ir.locks import new_lock
 
 _POLYNOMIAL = 0x82F63B78            # of CRC-32C, its bits turned round
 _PIECES = 256                       # of a long message
@@ -118,7 +119,7 @@ class EventFile:
     def __init__(self, log_dir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = ""):
         self._folder, self._suffix = Path(log_dir), filename_suffix
         self._most, self._seconds = max_queue, flush_secs
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._begin()
 

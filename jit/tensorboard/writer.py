@@ -1,7 +1,6 @@
 """`SummaryWriter`: logs of a run, in event files."""
 
 import socket
-import threading
 import time
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...ir.errors import ArgumentError
+from ...ir.locks import new_lock
 from ...runtime.core.tensor import Tensor
 from ..host.host_call import host
 from . import model_graph, projector, summaries
@@ -49,7 +49,7 @@ class SummaryWriter:
         self.log_dir = str(log_dir)
         self._options = max_queue, flush_secs, filename_suffix
         self._files: dict = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         file = self._file()
         if purge_step is not None:
             file.add_event((7, _START), step=purge_step)

@@ -1,7 +1,7 @@
 """The cache of a traced function: entries by the kind of a call, and families of calls that differ in sizes and numbers."""
 
-import threading
 
+from ...ir.locks import new_rlock
 from ..guards.exact_values import number_bits
 from ..guards.locations import MOST_LOCATIONS, ChangedValue
 from ..guards.snapshot import looks_like
@@ -25,7 +25,7 @@ class Cache:
 
     def __init__(self, fn):
         self._fn = fn
-        self.lock = threading.RLock()
+        self.lock = new_rlock()
         self.entries: dict = {}         # key: [(entry, values of its symbols)], the last one is tried first
         self._families: dict = {}       # by a key without sizes and numbers
         self.changing: set = set()

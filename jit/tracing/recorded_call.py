@@ -1,11 +1,10 @@
 """One recorded run of a function: its arguments, and what was recorded."""
 
-import os
-import threading
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
+from ...ir.cached_property import cached_property
+from ...ir.locks import new_rlock
 from ...ir.ops.core.shape import place
 from ...runtime.core.device_array import place_of
 from ...runtime.core.state import tls
@@ -46,9 +45,7 @@ from ..side_effects.output_template import OutputTemplate
 from ..side_effects.remade import RemadeObjects
 from .labels import locate
 
-RECORDING = threading.RLock()        # held by the one recording that is made at a time
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=RECORDING._at_fork_reinit)  # type: ignore[attr-defined]
+RECORDING = new_rlock()        # held by the one recording that is made at a time
 
 
 FIRST = "the first call with arguments of this kind"

@@ -4,10 +4,10 @@ A program is a list of instructions as kernels have them (`ir/kernel/kernel.py`)
 value; the load called `ACCUMULATED` is the product itself.
 """
 
-import functools
 import hashlib
 from dataclasses import dataclass
 
+from ...ir.cached_property import cached_property
 from ...ir.dtype import DType
 from ...ir.kernel.kernel import LOAD, STORE, instr_text
 
@@ -33,7 +33,7 @@ class EpilogueProgram:
     body: tuple
     result: str
 
-    @functools.cached_property
+    @cached_property
     def name(self) -> str:
         """A name made of a digest of all fields."""
         text = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])
@@ -54,7 +54,7 @@ class EpilogueProgram:
                 and {first.attr, second.attr} == {ACCUMULATED, operand.name}
                 and set(last.args) == {first.name, second.name} and self.result == last.name)
 
-    @functools.cached_property
+    @cached_property
     def row_invariant(self) -> frozenset:
         """Names of values that are the same in all rows."""
         same, found = {o.name for o in self.operands if not o.along_rows}, set()

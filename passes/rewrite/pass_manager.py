@@ -4,7 +4,6 @@ import gc
 import itertools
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ...ir.errors import GraphError, IngotError
 from ...ir.graph.graph import Graph
 from ...ir.graph.text import show
 from ...ir.graph.verify import verify
+from ...ir.locks import new_lock
 
 REQUIRED: set[Callable] = set()      # passes that fuel never switches off, because later stages rely on them
 _MOST_NEW = 30_000                   # objects that passes may leave behind before a garbage collection
@@ -41,7 +41,7 @@ class Fuel:
 
     def __init__(self):
         self.spent = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def take(self, limit: int) -> bool:
         """Return whether one more change is allowed; it then counts."""

@@ -11,9 +11,9 @@ sizes are the arrangement's own, and the rest of its graph is made at first acce
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
-from functools import cached_property
 from typing import Any
 
+from ...ir.cached_property import cached_property
 from ...ir.graph.graph import Graph, Node, Update, Value
 from ...ir.kernel.kernel import Kernel
 from ...ir.opdef.aval import Aval

@@ -5,10 +5,10 @@ used, on the module or on a tensor, which has a `LateMethod` in its place. Funct
 `nn.functional` (`TWINS`) import the modules of networks, so they load last.
 """
 
-import importlib
 import sys
-import threading
 
+from ...ir.lazy import load_module
+from ...ir.locks import new_rlock
 from ..core import printing
 from ..interop import numpy_ufuncs, tensor_protocols
 from .math import clamp, elementwise, matrix_products, python_operators, reductions
@@ -38,7 +38,7 @@ __all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "clamp", "conversions", "
            "reductions", "reshaping", "subclasses", "tensor_factories", "tensor_protocols"]
 
 _loaded = False
-_loading = threading.RLock()     # re-entrant: a late module may use a name of another one
+_loading = new_rlock()     # re-entrant: a late module may use a name of another one
 
 
 def load_rest() -> bool:
@@ -49,14 +49,14 @@ def load_rest() -> bool:
     with _loading:
         missing = [n for n in LATE if f"{_RUNTIME}.{n}" not in sys.modules]
         for name in missing:
-            importlib.import_module(f"{_RUNTIME}.{name}")
+            load_module(f"{_RUNTIME}.{name}")
         _loaded = True
     return bool(missing)
 
 
 def load_twins() -> None:
     """Load the functions that the top level shares with `nn.functional`."""
-    importlib.import_module(TWINS)
+    load_module(TWINS)
 
 
 for _name in NAMES:

@@ -4,7 +4,6 @@ Without `create_graph` gradient rules run on plain arrays. With it, or under a r
 history is recorded.
 """
 
-import threading
 from bisect import insort_left
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.locks import new_rlock
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import expand, full, select, slice_
@@ -26,7 +26,7 @@ from ..core.writes import write
 from .gradient_buffers import accumulate_sparse, add_to, can_add_to, copied, is_sparse, own, sum_of, takes_sums
 from .piecewise_linear import tie
 
-_accumulating = threading.RLock()
+_accumulating = new_rlock()
 _number = attrgetter("number")
 _NONE: frozenset = frozenset()
 BLANK = 1 << 16                 # bytes up to which zeros on a device are cached for a whole run

@@ -7,12 +7,12 @@ number of threads, eager or traced.
 
 import secrets
 import struct
-import threading
 from contextlib import contextmanager
 
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.locks import new_lock
 from .device import CPU, as_device
 from .device_array import DeviceArray
 from .placement import key_on, on_device_of, put
@@ -28,7 +28,7 @@ class Generator:
 
     def __init__(self, device="cpu"):
         self.device = as_device(device)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._seed = secrets.randbits(63)
         self._call = 0
 

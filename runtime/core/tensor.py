@@ -4,13 +4,13 @@ The class has what every tensor has; `runtime/api` attaches the operators that u
 """
 
 import math
-import threading
 from typing import Any
 
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
 from .node import Leaf, Output, aval_of, shown
@@ -74,7 +74,7 @@ def _size_of(shape) -> Size:
 _sizes: dict = {}
 _MOST_SIZES = 4096
 _by_np = dt.BY_NP
-_making_storage = threading.Lock()
+_making_storage = new_lock()
 
 
 class Tensor:

@@ -5,6 +5,7 @@ import operator
 import weakref
 from typing import Any
 
+from ...ir.cached_property import cached_property
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Size
@@ -193,7 +194,7 @@ class ComposeTransform(Transform):
         """Codomain of the last part."""
         return self._region(self.parts[-1].codomain if self.parts else None, self.parts[::-1], "codomain", "domain")
 
-    @functools.cached_property
+    @cached_property
     def bijective(self):
         return all(p.bijective for p in self.parts)
 

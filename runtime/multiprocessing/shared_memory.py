@@ -10,13 +10,13 @@ import mmap
 import os
 import sys
 import tempfile
-import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
 from ...ir.errors import DeviceError
+from ...ir.locks import new_lock
 
 LARGE_BYTES = 1 << 20       # arrays of this size have a block of their own, smaller ones share
 _ARENA_BYTES = 4 << 20
@@ -114,7 +114,7 @@ def block_of(a: np.ndarray) -> SharedBlock | None:
 class _Arena:
     """Block for small arrays, and how much of it is used."""
 
-    lock = threading.Lock()
+    lock = new_lock()
     block: Any = None
     taken = 0
 
@@ -156,7 +156,7 @@ def block_from(fd: int) -> SharedBlock:
 
 def _after_fork():
     """Give a child its own block for small arrays: parent and child would hand out the same bytes."""
-    _Arena.lock, _Arena.block, _Arena.taken = threading.Lock(), None, 0
+    _Arena.block, _Arena.taken = None, 0
 
 
 if hasattr(os, "register_at_fork"):

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.cached_property import cached_property
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ...ir.lazy import lazy
 from ..api.register.register import FUNCTIONS
@@ -392,7 +393,7 @@ class Optimizer:
 
     # Hooks.
 
-    @functools.cached_property
+    @cached_property
     def _hooks(self) -> dict:
         """Return the hooks by event; made late, since subclasses may skip `__init__`."""
         return {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}

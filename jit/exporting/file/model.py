@@ -1,18 +1,18 @@
 """A loaded model: the graphs, weights and compiled code of an `.ingot` file, as a callable."""
 
-import threading
 from dataclasses import dataclass
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ....ir import target as targets
+from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError, FileError, IngotError, ShapeError
 from ....ir.graph.graph import Graph, Value
 from ....ir.graph.printer import format_line
 from ....ir.lazy import lazy
+from ....ir.locks import new_rlock
 from ....ir.ops import load_all
 from ....ir.ops.core.host_call import host_call
 from ....ir.ops.core.shape import place
@@ -88,7 +88,7 @@ class Model:
         self._bound: dict = {}
         # By name: what was made of weights, and is kept
         self._derived: dict = dict(self.code.packed) if self.code is not None else {}
-        self._lock = threading.RLock()
+        self._lock = new_rlock()
         for variant in self.variants if self.code is None else ():
             self.graph_of(variant)
 
@@ -447,7 +447,7 @@ class State:
     """
 
     def __init__(self, signature, weights: dict):
-        self.names, self.lock = signature.state, threading.RLock()
+        self.names, self.lock = signature.state, new_rlock()
         self._specs = signature.inputs[len(signature.inputs) - len(self.names):]
         for name, spec in zip(self.names, self._specs):
             t = weights.get(name)

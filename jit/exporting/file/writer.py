@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ....ir import target as targets_
+from ....ir.cached_property import cached_property
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Graph
 from ....ir.graph.printer import format_line

@@ -12,12 +12,12 @@ import atexit
 import ctypes
 import os
 import sys
-import threading
 import time
 from typing import Any
 
 from ....ir import blas_threads, config
 from ....ir.errors import ArgumentError
+from ....ir.locks import new_lock
 from ....ir.target import host, usable_cpus
 from ....passes.codegen.llvm.pool import fork_join
 from ..compiler import compile as compiler
@@ -70,7 +70,7 @@ class _Pool:
 
 
 class _State:
-    lock = threading.Lock()
+    lock = new_lock()
     pool: Any = None
     threads = changes = 0
 
@@ -185,7 +185,6 @@ def _default_threads():
 
 
 def _after_fork():
-    _State.lock = threading.Lock()
     if _State.pool is not None:
         _State.pool.forget_workers()
 

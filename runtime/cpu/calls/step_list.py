@@ -7,12 +7,12 @@ again in a process whose code has other addresses.
 
 from array import array
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....ir.cached_property import cached_property
 from ....ir.errors import GraphError
 from ....passes.codegen.llvm.loops import programs
 from ....passes.codegen.llvm.pool.fork_join import at_most

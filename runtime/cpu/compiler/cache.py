@@ -19,12 +19,12 @@ import contextlib
 import hashlib
 import os
 import struct
-import threading
 import time
 import warnings
 from pathlib import Path
 
 from ....ir import config
+from ....ir.locks import new_lock
 from .private_folder import TEMPORARY, PrivateFolder, UntrustedError
 
 try:
@@ -46,7 +46,7 @@ _CLOCK_SLACK = 60               # seconds by which clocks of several machines ma
 class _State:
     """State of this process."""
 
-    lock = threading.Lock()         # of the file of counts: locks of files are those of whole processes
+    lock = new_lock()         # of the file of counts: locks of files are those of whole processes
     warned = False
 
 
@@ -232,11 +232,3 @@ def _warn(error):
     else:
         text = f"the kernel cache cannot be written ({error}). Set INGOT_CACHE_DIR to a folder that can be"
     warnings.warn(f"ingot: {text}. Kernels are compiled again in each process.", RuntimeWarning, stacklevel=3)
-
-
-def _after_fork():
-    _State.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -7,6 +7,7 @@ imported here only, and only to compile what no cache has. Threads that need the
     stats()                                                    # {"compiles": 1, "disk_hits": 0, "memory_hits": 0, ...}
 """
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -22,6 +23,8 @@ from typing import Any
 
 from ....ir import config
 from ....ir.errors import DeviceError, FileError, GraphError
+from ....ir.lazy import load_module
+from ....ir.locks import new_lock, new_rlock
 from ....ir.target import Target, host, supports, usable_cpus
 from . import cache, elf, module_parts
 from .ir_cache import Text, digest_of, text_by
@@ -32,8 +35,9 @@ _DEFINED = re.compile(r"^define (?!internal)[^@]*@([\w.]+)\(|^@([\w.]+) = (?!int
 
 
 class _State:
-    lock = threading.Lock()            # guards the tables
-    llvm_lock = threading.Lock()       # LLVM's target machines serve one thread at a time
+    lock = new_lock()                  # guards the tables
+    llvm_lock = new_rlock()            # LLVM's target machines serve one thread at a time
+    held_at_fork: Any = None           # the lock of llvmlite, while a process is forked
     modules: dict = {}                 # key -> addresses of all global symbols
     objects: dict = {}                 # key -> the object that was loaded
     texts: dict = {}                   # key -> its text, unwritten if it can be written again
@@ -111,7 +115,7 @@ def load_object(name: str, data) -> dict[str, int]:
     found = _State.modules.get(key)
     if found is None:
         with _State.lock:
-            mine = _State.pending.setdefault(key, threading.Lock())
+            mine = _State.pending.setdefault(key, new_lock())
         with mine:
             found = _State.modules.get(key)
             if found is None:
@@ -146,7 +150,7 @@ def stats() -> dict:
 
 def _make_once(key, ir_text, target, passes):
     with _State.lock:
-        mine = _State.pending.setdefault(key, threading.Lock())
+        mine = _State.pending.setdefault(key, new_lock())
     with mine:
         found = _State.modules.get(key)
         if found is None:
@@ -246,12 +250,11 @@ def _resolve(name):
 
 
 # --- LLVM, imported here only ---
-def _binding():
+def _binding() -> Any:
     try:
-        import llvmlite.binding as binding
+        return load_module("llvmlite.binding")
     except ImportError as error:
         raise DeviceError("compiling a kernel needs llvmlite, which is not installed: pip install llvmlite") from error
-    return binding
 
 
 @functools.lru_cache(None)
@@ -331,7 +334,7 @@ def _at_once(ir_texts, target) -> list:
 def _emitted(machine, module) -> bytes:
     """Return the object of a module without llvmlite's global lock. LLVM only requires that threads have contexts and target
     machines of their own."""
-    ffi: Any = importlib.import_module("llvmlite.binding.ffi")
+    ffi: Any = load_module("llvmlite.binding.ffi")
     emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", ffi.lib.LLVMPY_TargetMachineEmitToMemory)
     with ffi.OutputString() as problem:
         memory = emit(machine, module, 1, problem)
@@ -373,10 +376,29 @@ def _load_with_llvm(key, ir_text, data):
         return {name: tracker[name] for name in names}
 
 
+def _before_fork():
+    """Wait until no thread is inside of LLVM: a forked process could not use what a thread left halfway."""
+    _State.llvm_lock.acquire()
+    _State.held_at_fork = _llvm_library_lock()
+    _State.held_at_fork.__enter__()
+
+
 def _after_fork():
-    _State.lock, _State.llvm_lock = threading.Lock(), threading.Lock()
+    _State.held_at_fork.__exit__(None, None, None)
+    _State.llvm_lock.release()
+
+
+def _after_fork_in_child():
+    """Open the library's lock; ingot's own are open (`ir/locks.py`)."""
+    _State.held_at_fork.__exit__(None, None, None)
     _State.pending = {}
 
 
+def _llvm_library_lock():
+    """Return the lock that llvmlite holds during each call, if it is loaded."""
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    return contextlib.nullcontext() if ffi is None else ffi.lib._lock
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

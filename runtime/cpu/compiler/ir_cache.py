@@ -13,6 +13,7 @@ import functools
 import hashlib
 from pathlib import Path
 
+from ....ir.cached_property import cached_property
 from . import cache
 
 _ROOT = Path(__file__).parents[3]
@@ -26,11 +27,11 @@ class Text:
     def __init__(self, write, key: str):
         self._write, self._key = write, key
 
-    @functools.cached_property
+    @cached_property
     def _text(self) -> str:
         return self._write()
 
-    @functools.cached_property
+    @cached_property
     def digest(self) -> str:
         """The digest of the text, perhaps from an earlier process."""
         entry = cache.load(self._key, _KIND)

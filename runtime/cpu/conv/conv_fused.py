@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 
+from ....ir.cached_property import cached_property
 from ....ir.errors import ShapeError
 from ....ir.target import host
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
@@ -78,7 +79,7 @@ class FusedConv(FusedPlan):
         """The geometry, with x in whole blocks if it comes so."""
         return read_as(self.geometry, self.x_blocked, self.algorithm)
 
-    @functools.cached_property
+    @cached_property
     def plan(self):
         g, steps = self.inner, SlotJobs()
         if self.x_blocked or (g.x_plain and not self.depthwise):

@@ -7,7 +7,6 @@ native code alone.
 """
 
 import functools
-import threading
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ....ir import dim_order
 from ....ir import dtype as dt
 from ....ir.errors import GraphError, IngotError
 from ....ir.graph.graph import Builder, Value
+from ....ir.locks import new_rlock
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
 from ....ir.ops.core.shape import constant, expand, permute
@@ -32,7 +32,7 @@ _KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
 _MOST = 512             # cached kinds of calls of each operator
 _NONE = object()
 _ndarray = np.ndarray
-_lock = threading.RLock()
+_lock = new_rlock()
 
 
 class Whole:

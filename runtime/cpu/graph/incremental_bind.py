@@ -6,11 +6,11 @@ native calls of the steps that sizes change, each kind of them once, however man
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ....ir.cached_property import cached_property
 from ....ir.graph.graph import Value
 from ....ir.symbols.substitute import data_evaluator, evaluator, has_symbols
 from ....passes.schedule.plan_memory import lay_out, place, room_for, room_of

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....ir import dim_order
 from ....ir import dtype as dt
+from ....ir.cached_property import cached_property
 from ....ir.errors import ArgumentError, DTypeError
 from ....ir.kernel.kernel import Kernel
 from ....ir.kernel.kernel_builder import KernelBuilder, result_of
@@ -71,12 +72,12 @@ class Elementwise:
                 k.store(v.to(dtypes[b]), f"b{b}")
         return k.build()
 
-    @functools.cached_property
+    @cached_property
     def adapters(self):
         """Native entries by rank, for contiguous arrays of one shape: inputs, then outputs."""
         return self._entries(None)
 
-    @functools.cached_property
+    @cached_property
     def streaming_adapters(self):
         """The same for results too large for caches."""
         return self._entries(STREAMING)
@@ -94,7 +95,7 @@ class Elementwise:
         (self.streaming_adapters if out.nbytes >= streaming.WORTH else self.adapters)[out.ndim](*arrays, out)
         return out
 
-    @functools.cached_property
+    @cached_property
     def one(self):
         """A faster call for one array."""
         adapters, kind, general, make = self.adapters, self.out, self.__call__, np.empty
@@ -110,7 +111,7 @@ class Elementwise:
 
         return run
 
-    @functools.cached_property
+    @cached_property
     def over(self):
         """A function that replaces a contiguous array by its result of the same dtype."""
         adapters, general = self.adapters, self.general
@@ -123,7 +124,7 @@ class Elementwise:
 
         return run
 
-    @functools.cached_property
+    @cached_property
     def two(self):
         """A faster call for two large arrays of one shape."""
         general = self.__call__

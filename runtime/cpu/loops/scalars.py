@@ -1,6 +1,5 @@
 """Elementwise functions in eager mode: compiled kernels and NumPy, by size and dtype."""
 
-import functools
 import inspect
 import math
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.cached_property import cached_property
 from ....ir.dim_order import FEWEST, in_pieces
 from ....ir.dtype import FLOAT_CHARS
 from ....ir.errors import NoNumberError
@@ -56,7 +56,7 @@ class ScalarKernels:
         self.by_dtypes: dict = {}
         self.alike: dict = {}       # by one dtype: kernels of one array, or of two large ones (`Elementwise.two`)
 
-    @functools.cached_property
+    @cached_property
     def kinds(self) -> frozenset:
         """The dtypes for which the code generator has this function, integers aside."""
         real = FLOAT_KINDS if self.name in scalars.FUNCTIONS and not self.of_integers else ()

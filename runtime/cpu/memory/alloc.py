@@ -13,13 +13,13 @@ import functools
 import math
 import mmap
 import os
-import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
 from ....ir.dim_order import inverse
+from ....ir.locks import new_lock
 from .heap import Heap
 
 SMALL_BYTES = 128 * 1024
@@ -59,7 +59,7 @@ class _State:
     __slots__ = ("at_once", "heap", "leases", "limit", "lock", "mapped", "peak", "reused", "shelves", "unseen", "unwatched")
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.leases: dict = {}
         self.shelves: dict = {}
         self.heap = Heap()
@@ -260,9 +260,3 @@ def _set_limit(limit):
     _state.limit, _state.unwatched, _state.at_once = limit, limit // 8, limit // (8 * _A_FEW)
 
 
-def _after_fork():
-    _state.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

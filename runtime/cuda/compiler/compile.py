@@ -26,6 +26,7 @@ from typing import Any
 from ....ir import config
 from ....ir import dtype as dt
 from ....ir.errors import DeviceError, IngotError
+from ....ir.locks import new_lock
 from ....ir.symbols.substitute import PARSING
 from ....passes.codegen.triton.ir.source import NUMBER, NUMBERS_AS, POINTER, Source
 from ...cpu.compiler import cache
@@ -126,7 +127,7 @@ class Threads:
 
     def forget(self):
         """Reset the pool: a forked process has none of its threads."""
-        self.lock, self.jobs, self.count = threading.Lock(), deque(), 0
+        self.lock, self.jobs, self.count = new_lock(), deque(), 0
 
     def submit(self, most: int, work: Callable, *args):
         """Run `work(*args)` in one of at most `most` threads."""
@@ -151,7 +152,7 @@ class Threads:
 
 _MOST_THREADS = 16
 _TRIES = 4
-_lock = threading.Lock()
+_lock = new_lock()
 _coming: dict[Variant, Future] = {}    # variants being compiled
 _threads = Threads(lambda variant, future: _finish(variant, future, DeviceError("the program has ended")))  # compiling threads
 _stand_in: Any = None                  # function that replaces compilation where nothing runs
@@ -220,8 +221,6 @@ def _finish(variant, future, result):
 
 
 def _in_child():
-    global _lock
-    _lock = threading.Lock()
     _coming.clear()
 
 

@@ -2,10 +2,10 @@
 
 import ctypes
 import struct
-import threading
 from ctypes import addressof, byref, c_int, c_uint, c_void_p
 
 from ....ir.errors import DeviceError
+from ....ir.locks import new_lock
 from ..driver import context as contexts
 from ..driver import launch_queue
 from ..driver.driver_state import DriverCache, thread, unrecorded
@@ -166,7 +166,7 @@ class Function:
                               f"cuda:{device} may have {self.context.shared_memory}")
         self.module, self.handle = load(self.context, binary.code, binary.name, binary.shared)
         self._pack = struct.Struct(binary.layout)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._request = LaunchRequest(self)
         self._launch = driver.raw["cuLaunchKernelEx"]
 

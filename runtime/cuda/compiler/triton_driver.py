@@ -5,13 +5,13 @@ Triton asks a *driver* for the current device and stream, and to load and launch
 interface has been the same since Triton 3.6.
 """
 
-import importlib
 import struct
-import threading
 from ctypes import addressof, byref, c_uint64, c_void_p
 from typing import Any
 
 from ....ir.errors import DeviceError, DTypeError
+from ....ir.lazy import load_module
+from ....ir.locks import new_lock
 from ...core.device import as_device
 from ...core.device_array import DeviceArray
 from ...core.tensor import Tensor
@@ -88,7 +88,7 @@ class Launcher:
         self.cooperative = bool(getattr(metadata, "launch_cooperative_grid", False))
         self.overlapping = bool(getattr(metadata, "launch_pdl", False))
         self._pack = struct.Struct("=" + "".join(_slot(kind) for kind in (*leaves, "*scratch", "*scratch")))
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._prepare()
 
     def _prepare(self):
@@ -176,7 +176,7 @@ class IngotDriver(TRITON.Driver):
 
     def get_device_interface(self):
         """Return the module with streams and events."""
-        return importlib.import_module("..api", __package__)
+        return load_module("..api", __package__)
 
     def get_benchmarker(self):
         """Return Triton's timing function for autotuning."""

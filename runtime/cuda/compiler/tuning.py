@@ -11,11 +11,11 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 
 from ....ir import config
 from ....ir.errors import DeviceError
+from ....ir.locks import new_rlock
 from ...cpu.compiler import cache
 from ..driver import context as contexts
 from ..driver import streams
@@ -29,7 +29,7 @@ _MOST_CHILDREN = 8
 _CHILD = "import sys; from {package} import compile; sys.exit(compile.build_all(sys.stdin.buffer))"
 _chosen = DriverCache()
 measured = DriverCache()     # (key, first candidate) -> (seconds, candidate) of each, the quickest first
-_lock = threading.RLock()
+_lock = new_rlock()
 
 
 def best(key: tuple, candidates: list, prepare: Callable, device: int):

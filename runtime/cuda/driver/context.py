@@ -3,10 +3,11 @@
 import os
 import threading
 from ctypes import create_string_buffer
-from functools import cached_property
 from typing import Any
 
+from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError
+from ....ir.locks import new_lock
 from ...core.backend import DRIVERS
 from . import driver as library
 from .driver_state import on_replaced_driver
@@ -87,7 +88,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _contexts: dict[int, Context] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def count() -> int:

@@ -5,12 +5,12 @@
 
 import ctypes
 import sys
-import threading
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from functools import cached_property
 from typing import Any
 
+from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError, OutOfMemoryError
+from ....ir.locks import new_lock
 from . import launch_queue
 from .driver_state import thread
 from .launch_queue import waiting
@@ -169,7 +169,7 @@ def _bound(library, name, types):
 class _State:
     """Driver of this process, after its first use."""
 
-    lock = threading.Lock()
+    lock = new_lock()
     driver: Any = None
     why: str = ""
     searched = False

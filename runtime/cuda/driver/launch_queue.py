@@ -20,10 +20,11 @@ from ctypes import byref, c_void_p
 from typing import Any
 
 from ....ir.errors import DeviceError, OutOfMemoryError
+from ....ir.locks import new_condition
 from .driver_state import on_replaced_driver, thread
 
 waiting: deque = deque()        # (context, driver, function, arguments), in order; nearly always empty
-_changed = threading.Condition(threading.RLock())
+_changed = new_condition()
 
 
 class _State:
@@ -119,8 +120,6 @@ def _clear():
 
 def _in_child():
     """Clear the queue in a forked process: it has neither thread nor device."""
-    global _changed
-    _changed = threading.Condition(threading.RLock())
     waiting.clear()
     _State.worker = None
 

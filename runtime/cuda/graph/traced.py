@@ -5,16 +5,16 @@ Plans know no inputs and, if sizes are symbolic, no sizes. Later sizes are bound
 for another tile or another divisor of a size.
 """
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ....ir import config
+from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError
+from ....ir.locks import new_lock
 from ....passes.networks.partition_host import HostCut, partition_host
 from ....passes.schedule.device_plan import Steps, plan
 from ....passes.schedule.specialize_shapes import Binder
@@ -163,7 +163,7 @@ class Sized:
     def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset()):
         self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
         self.arrangements: dict = {}       # by the numbers of host inputs
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def bind(self, values: dict) -> Traced:
         return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arrangement_of(host).bind(values))
@@ -246,7 +246,7 @@ class ReplayedGraph:
         self.moving_inputs: set = set()         # numbers of inputs whose address changed
         self.refused = ""                  # why it is not captured
         self.by_launches = False           # whether launches are quicker than a capture
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def is_settled(self) -> bool:

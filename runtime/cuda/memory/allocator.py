@@ -11,11 +11,11 @@ request finds no room otherwise.
 """
 
 import bisect
-import threading
 from collections import deque
 from collections.abc import Callable
 
 from ....ir.errors import OutOfMemoryError
+from ....ir.locks import new_rlock
 
 ROUND = 512                      # every block is a multiple of so many bytes
 SMALL, MIDDLE = 1 << 20, 10 << 20
@@ -108,7 +108,7 @@ class Allocator:
         self.retries = self.failures = 0
         self.limit: int | None = None                 # bytes that may be reserved
         self.capturing = 0                            # captures in progress: events cannot be queried then
-        self.lock = threading.RLock()
+        self.lock = new_rlock()
 
     # Taking and giving.
 

@@ -1,13 +1,13 @@
 """Page-locked host memory, for copies that need not wait."""
 
 import functools
-import threading
 import weakref
 from collections import deque
 from ctypes import c_uint8
 
 import numpy as np
 
+from ....ir.locks import new_rlock
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.driver_state import on_replaced_driver
@@ -20,7 +20,7 @@ class PinnedMemory:
     """Pieces of page-locked memory, cached for reuse after their copies."""
 
     def __init__(self):
-        self.lock = threading.RLock()
+        self.lock = new_rlock()
         self.clear()
         on_replaced_driver(self.clear)
 

@@ -1,13 +1,13 @@
 """Memory of devices: their allocators, memory objects that free themselves, and pools of captured graphs."""
 
 import itertools
-import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import contextmanager
 from ctypes import byref, c_int, c_void_p
 
 from ....ir.errors import OutOfMemoryError
+from ....ir.locks import new_lock
 from ....ir.symbols.symbolic import hint
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
@@ -18,7 +18,7 @@ _allocators = DriverCache()     # by device
 _RELAXED = 2
 _new = object.__new__
 
-_counting = threading.Lock()        # held while captures are counted
+_counting = new_lock()        # held while captures are counted
 
 
 class Memory:

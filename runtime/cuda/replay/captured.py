@@ -8,13 +8,13 @@ launches (`copied`).
 Most calls bring the arrays of the call before, and an array never moves. So arrays are recognised by their ids while they live.
 """
 
-import threading
 import weakref
 from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
+from ....ir.locks import new_lock
 from ...core.device_array import DeviceArray
 from ..compiler import copies, precision
 from ..driver import streams
@@ -34,7 +34,7 @@ class ResidentInputs:
         self._known = [0] * len(self.numbers)       # their ids; 0 where the array is gone
         self._watched: list = [None] * len(self.numbers)
         self._foreign_uses: dict = {}                       # positions of inputs whose use must be recorded in their memory
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def are_there(self, arrays) -> bool:
         """Return whether the inputs among these arrays have the captured addresses."""
@@ -83,7 +83,7 @@ class Captured:
         device = next(a.device for a in arrays if a.__class__ is DeviceArray)
         self.device, self.stream = device, streams.current(device)
         self.room, self.precision = UploadLayout(arrays), precision.of_all()
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.resident = ResidentInputs(arrays, [i for i, is_stable in enumerate(stable) if is_stable], self.stream.handle)
         moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
         self.memory = empty(device, (self.room.bytes,), np.uint8)

@@ -5,7 +5,6 @@ kernels have the addresses built in. Keys of random draws lie in memory of the g
 the generators are written there, so replays draw the same numbers as calls without a graph.
 """
 
-import threading
 from contextlib import contextmanager
 from ctypes import byref, c_void_p
 from os import fsencode
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import ArgumentError, DeviceError
+from ....ir.locks import new_condition
 from ...core.device_array import DeviceArray
 from ...core.random import default_generator
 from ...core.switches import refuse_to_read
@@ -27,7 +27,7 @@ from ..memory.pinned import PINNED
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 _PATIENCE = 10.0                            # seconds to wait for captures of other threads
 _under_way: dict[int, int] = {}             # captures in progress, by device
-_changed = threading.Condition()            # lock of their count, and of waits for a device
+_changed = new_condition()            # lock of their count, and of waits for a device
 
 
 class CUDAGraph:

@@ -7,12 +7,12 @@ So a plan serves all calls that meet its conditions and does for each what its o
 shape came first.
 """
 
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....ir.errors import GraphError
+from ....ir.locks import new_rlock
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.params import params_key
 from ....ir.symbols.scope import Scope
@@ -28,7 +28,7 @@ _NUMBERS = frozenset((int, float, bool))
 _SIZES = "shape"           # parameter with sizes, of operators that have one
 _MOST = 4096               # plans that are cached in all, and
 _MOST_ALIKE = 64           # for one structure
-_lock = threading.RLock()
+_lock = new_rlock()
 
 
 class Kind(NamedTuple):

@@ -27,6 +27,8 @@ __all__ = ["async_save", "save", "save_state_dict"]
 _FAILED, _WRITTEN = b"failed: ", b"written"
 _numbers = itertools.count()
 _under_way: dict[str, threading.Event] = {}         # by folder: set once this process is done there
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_under_way.clear)
 
 
 class _PieceKey(NamedTuple):

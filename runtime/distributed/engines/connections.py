@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ....ir.locks import new_condition
 from .distributed_errors import DistBackendError, DistNetworkError, DistTimeoutError
 from .socket_messages import connect, read, read_into, write_all
 from .store import PrefixStore, seconds
@@ -57,7 +58,7 @@ class Mesh:
         self.rank, self.size = rank, size
         self.links: dict[int, socket.socket] = {}
         self.sending = defaultdict(threading.Lock)
-        self.arrived = threading.Condition()
+        self.arrived = new_condition()
         self.boxes: dict[tuple, _Box] = defaultdict(_Box)
         self.gone: dict[int, str] = {}
         self.readers: list[Any] = []

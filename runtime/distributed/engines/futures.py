@@ -1,11 +1,11 @@
 """`ingot.futures`: results that arrive later, perhaps from another thread."""
 
 import concurrent.futures as base
-import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ....ir.errors import ArgumentError
+from ....ir.locks import new_lock
 
 __all__ = ["Future", "collect_all", "wait_all"]
 T = TypeVar("T")
@@ -70,7 +70,7 @@ def collect_all(futures) -> Future:
     futures = list(futures)
     found: Future = Future()
     left = [len(futures)]
-    lock = threading.Lock()
+    lock = new_lock()
 
     def one(done):
         with lock:

@@ -1,6 +1,5 @@
 """Process groups: members, the order of their collectives, and pending operations."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import ArgumentError
+from ....ir.locks import new_lock
 from . import futures
 from .distributed_errors import DistBackendError, DistError, DistTimeoutError
 from .store import seconds
@@ -86,7 +86,7 @@ class ProcessGroup:
         self.position = self.ranks.index(mesh.rank)
         self._worker: Any = None
         self._pending = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def rank(self) -> int:
         """Return this process's position in the group."""

@@ -3,12 +3,12 @@
 import fcntl
 import os
 import struct
-import threading
 import time
 from datetime import timedelta
 from typing import Any
 
 from ....ir.errors import ArgumentError
+from ....ir.locks import new_condition
 from .distributed_errors import DistStoreError, DistTimeoutError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
@@ -36,7 +36,7 @@ class Table:
 
     def __init__(self):
         self.data: dict[str, bytes] = {}
-        self.changed = threading.Condition()
+        self.changed = new_condition()
 
     def put(self, key: str, value: bytes):
         """Set a value."""

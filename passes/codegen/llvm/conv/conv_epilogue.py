@@ -4,13 +4,13 @@ They are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels a
 layout is read at the result's own offset. `following` chooses a kernel's epilogue for given lines.
 """
 
-import functools
 import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .....ir.cached_property import cached_property
 from .....ir.opdef.op import OPS
 from .....ir.opdef.params import param_key
 from .....ir.ops.core.elementwise import add
@@ -61,7 +61,7 @@ class Lines(Short):
             return ""
         return f"{'_'.join(line[0] for line in self.lines)}_{zlib.crc32(self.exact.encode()):08x}"
 
-    @functools.cached_property
+    @cached_property
     def exact(self) -> str:
         """Identity of the program; 0.0 and -0.0 differ."""
         return repr([self.kinds, self.element, [[param_key(x) for x in line] for line in self.lines]])

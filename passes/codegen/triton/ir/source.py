@@ -1,9 +1,9 @@
 """Triton kernels as files of Python text: their parameters, and the options of their dot products."""
 
-import functools
 from dataclasses import dataclass, field
 
 from .....ir import dtype as dt
+from .....ir.cached_property import cached_property
 
 POINTER, NUMBER, SIZE = "pointer", "number", "size"
 # Narrow numbers are launch parameters of these types.
@@ -42,17 +42,17 @@ class Source:
         """Whether the copy engine of Hopper chips loads its tiles: such a kernel needs memory of its own."""
         return "make_tensor_descriptor" in self.text
 
-    @functools.cached_property
+    @cached_property
     def pointers(self) -> tuple[str, ...]:
         """Names of the pointer parameters."""
         return tuple([p.name for p in self.parameters if p.kind == POINTER])
 
-    @functools.cached_property
+    @cached_property
     def numbers(self) -> tuple[str, ...]:
         """Names of the number parameters."""
         return tuple([p.name for p in self.parameters if p.kind == NUMBER])
 
-    @functools.cached_property
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """Names of the sizes and strides."""
         return tuple([p.name for p in self.parameters if p.kind == SIZE])

@@ -1,0 +1,48 @@
+"""Locks that are open in a forked process, whatever other threads held when it was forked.
+
+A fork copies locks as they are, but only the forking thread: a lock that another thread held would stay closed for ever. So all
+locks of ingot are made here, and opened in the child. Data behind them may be as a thread left it halfway, so code that holds a
+lock changes what others read in one step.
+
+    lock = new_lock()       # threading.Lock(), new_rlock(), new_condition()
+"""
+
+import os
+import threading
+import weakref
+
+_known: dict[int, weakref.ref] = {}
+
+
+def new_lock() -> threading.Lock:
+    """Return a `threading.Lock` that is open in a forked process."""
+    return _entered(threading.Lock())
+
+
+def new_rlock():
+    """Return a `threading.RLock` that is open in a forked process."""
+    return _entered(threading.RLock())
+
+
+def new_condition() -> threading.Condition:
+    """Return a `threading.Condition` whose lock is open in a forked process, and for which nobody waits there."""
+    return _entered(threading.Condition(new_rlock()))
+
+
+def _entered(lock):
+    key = id(lock)
+    _known[key] = weakref.ref(lock, lambda _: _known.pop(key, None))
+    return lock
+
+
+def _open_all():
+    for known in list(_known.values()):
+        lock = known()
+        if isinstance(lock, threading.Condition):
+            lock._waiters.clear()       # type: ignore[attr-defined]
+        elif lock is not None:
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_all)
