@@ -33,7 +33,7 @@ needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, re
 @pytest.fixture
 def planned_here(monkeypatch):
     """GPU code of exports is made in this process, by what stands for Triton on the mock device."""
-    run = subprocess.run
+    run = writer.subprocess.run
 
     def instead(words, **options):
         if not words[2].endswith(".cubins"):

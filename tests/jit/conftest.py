@@ -1,0 +1,19 @@
+"""Exports of these tests check their files in forks of a process that has imported ingot already."""
+
+import types
+
+import pytest
+
+import prepared_process
+from ingot.jit.exporting.file import cross_compile, writer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def exports_run_in_prepared_processes():
+    prepared = prepared_process.Prepared(f"{writer.__package__}.collect_kernels", f"{writer.__package__}.cross_compile")
+    names = vars(writer.subprocess) | {"run": prepared.run}
+    before = writer.subprocess
+    writer.subprocess = cross_compile.subprocess = types.SimpleNamespace(**names)
+    yield
+    writer.subprocess = cross_compile.subprocess = before
+    prepared.end()
