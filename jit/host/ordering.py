@@ -31,6 +31,7 @@ from ..side_effects.contents import Besides, ContainerLog
 from ..side_effects.writes import WriteLog
 from .host_call import are_held, containers_in
 from .host_reads import Reach
+from .locks import LockLog
 from .post_host_guards import AfterHost, HostChecks
 
 _GIVEN = object()       # stands for a key: all items of a container that is an argument
@@ -122,6 +123,7 @@ class HostLog:
         self._reads, self._queries, self._casts, self._order = reads, queries, casts, reads.order
         self.arguments: list = []       # containers and arrays among the arguments of the call
         self.outside: Any = None        # code that calls the traced function
+        self.locks = LockLog()
         self._marks: list = []          # a `HostMark` for each host call
         self._left: dict = {}           # (id of an object, attribute) that host calls have changed -> value from before
 
@@ -131,6 +133,8 @@ class HostLog:
     def step(self, recorder, call, tensors, frame, is_quiet):
         """Compare state before and after a host call that a frame makes with some tensors; a quiet one changes nothing."""
         before = () if is_quiet else self._written(recorder)
+        if not is_quiet:
+            self.locks.calls_host(call[0])
         casts = self._casts.remove()
         guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in self._reads.guards.items()]
         stored = [] if is_quiet else [(t, snapshot(t.value())) for t in self._writes.targets.values()]
@@ -194,8 +198,9 @@ class HostLog:
     # The end of the call.
 
     def against_order(self, recorder) -> str:
-        """Return why host calls cannot come at the end of a replay, in words; empty if they can."""
-        return self._changed_behind(recorder) or self._read_by_hosts(recorder)
+        """Return why host calls cannot come at the end of a replay, or locks not be held by all of it, in words; empty if they
+        can."""
+        return self._changed_behind(recorder) or self._read_by_hosts(recorder) or self.locks.problem
 
     def _read_by_hosts(self, recorder) -> str:
         """Return what a host function may read that the function had written before: a replay writes after host calls.

@@ -43,7 +43,8 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..host.host_call import record
-from ..proxies.threads import is_service
+from ..host.locks import LockLog
+from ..proxies.threads import is_alone, is_service
 from ..side_effects.contents import ContainerLog
 from .cached_functions import CACHED
 from .call_events import Called, Operation, call_events
@@ -52,6 +53,7 @@ from .call_rules import (
     DRAWS,
     GIVEN,
     HOST,
+    LOCKS,
     OBSERVED,
     OPERANDS,
     PURE,
@@ -61,6 +63,7 @@ from .call_rules import (
     STATES,
     has_field,
     is_in_c,
+    is_lock,
     module_of,
     rule_of_function,
     rule_of_method,
@@ -126,10 +129,11 @@ class CallPolicy:
     """Decisions about the calls of one recorded run that leave user code."""
 
     def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
-                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, casts: PatchedCasts):
+                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, casts: PatchedCasts, locks: LockLog):
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
         self._chains, self._reachable = chains, reachable
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
+        self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
         reachable.on_operand = self.events.report_operations
         self._modes: tuple = ()
@@ -218,6 +222,7 @@ class CallPolicy:
 
     def called(self, call: Called):
         """Note a call that user code is about to make, and the callables that it passes on."""
+        self._locks.goes_on()
         self._judge(call, call.function, call.args, call.kwargs)
         for x in call.operands():
             if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
@@ -251,8 +256,8 @@ class CallPolicy:
         if not has_field(kind, name):
             return
         value = follow(x, (("attr", name),))
-        if is_symbol(value):
-            return              # it is an input
+        if is_symbol(value) or (is_lock(kind) and isinstance(value, types.BuiltinMethodType)):
+            return              # an input; a method that counts where it is called
         if site.is_set or not is_plain(value) or not self._is_outside(x):
             self._method(operation, x, name, None, {}, is_stored=True)
         else:
@@ -429,11 +434,25 @@ class CallPolicy:
         if rule is DRAWS:
             if self._is_outside(receiver):
                 self._refuse(call, text)
+        elif rule is LOCKS:
+            if self._is_outside(receiver):
+                self._takes_or_frees(call, receiver, name, args, kwargs, text)
+        elif rule is HOST:
+            self._apply(rule, call, text, getattr(receiver, name), args, kwargs, may_fail=not is_lock(kind))
         elif rule is not CONTENT:
             bound = None if args is None else (receiver, *args)
             self._apply(rule, call, text, getattr(kind, name, None), bound, kwargs)
         elif self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
             self._changes_or_reads(call, receiver, name, text)
+        elif type(receiver) not in CONTAINERS:
+            self._receives(call, text, (*(args or ()), *kwargs.values()))
+
+    def _takes_or_frees(self, call, lock, name, args, kwargs, text):
+        """Note a lock that code takes or gives back. What other threads may have changed meanwhile is read behind that."""
+        if not self._locks.called(lock, name, args, kwargs, call.line, bool(tls.m.recorder.reads.cuts)):
+            self._refuse(call, text)
+        elif not is_alone():
+            self._chains.attributes.writes.fix_numbers()
 
     def _is_outside(self, x) -> bool:
         return self._reachable.has_met(x) or x is RANDOM["_inst"] or x is _legacy_generator()
@@ -456,12 +475,12 @@ class CallPolicy:
         elif not self._reads.add_content(its_name, receiver):
             self._refuse(call, text)
 
-    def _apply(self, rule, call, text, function, args, kwargs):
-        """Follow the rule of a function."""
+    def _apply(self, rule, call, text, function, args, kwargs, may_fail=True):
+        """Follow the rule of a function. One that fails at the end of a call would be caught by nobody."""
         if rule is GIVEN:
             count = len([x for x in (*(args or ()), *kwargs.values()) if x is not None])
             rule = PURE if count >= OPERANDS.get(text, 1) else REFUSED
-        if rule is HOST and not (_may_repeat(args, kwargs) and call.site.is_dropped and not call.site.may_catch):
+        if rule is HOST and not (_may_repeat(args, kwargs) and call.site.is_dropped and not (may_fail and call.site.may_catch)):
             rule = SETS if text in STATES else REFUSED
         if rule is READS and args is None:
             rule = REFUSED
@@ -489,6 +508,9 @@ class CallPolicy:
             if module_of(kind.__module__) == "decimal":
                 self._reads.add_condition(decimal_condition())
             is_stream_of_text = x is sys.stdout or x is sys.stderr
+            if is_lock(kind) and self._is_outside(x):
+                self._refuse(call, f"{text} with a {kind.__qualname__} from outside")
+                continue
             if rule_of_method(kind, "") in (CONTENT, DRAWS) and not is_stream_of_text:
                 self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
 

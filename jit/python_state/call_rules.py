@@ -30,17 +30,22 @@ class Rule(Enum):
     READS = "it reads state of the process: a recording is used while the call gives an equal result"
     DRAWS = "it draws from a generator: the function's own one, made with a seed, repeats its numbers, others are refused"
     CONTENT = "it reads or changes its object, whose content is compared"
+    LOCKS = "it takes or gives back a lock: each call takes the lock before it reads anything, and gives it back at its end"
     HOST = "it acts on the world and gives nothing that the function uses: each call does it again, at its end"
     SETS = "it sets state that `STATES` reads, and the function uses the result or catches errors: compared before and after"
     OBSERVED = "other files of this room replace it or watch its frames"
     REFUSED = "a replay could not repeat it"
 
 
-PURE, GIVEN, READS, DRAWS, CONTENT, HOST, SETS, OBSERVED, REFUSED = Rule
+PURE, GIVEN, READS, DRAWS, CONTENT, LOCKS, HOST, SETS, OBSERVED, REFUSED = Rule
 
 
 def _table(**rules) -> dict:
     return {name: Rule[rule] for rule, names in rules.items() for name in names.split()}
+
+
+def _methods(classes: str, names: str) -> str:
+    return " ".join([f"{kind}.{name}" for kind in classes.split() for name in names.split()]) + " "
 
 
 # Names by which C code calls its modules.
@@ -127,8 +132,13 @@ _FUNCTIONS: dict = {
         OBSERVED="current_thread currentThread Thread.start start_new_thread start_joinable_thread",
         READS="active_count activeCount get_ident get_native_id main_thread enumerate getprofile gettrace stack_size "
               "Thread.is_alive Thread.getName Thread.isDaemon Event.is_set Event.isSet",
-        CONTENT="Event.set Event.clear Semaphore.acquire Semaphore.release lock.acquire lock.release lock.locked RLock.acquire "
-                "RLock.release"),
+        LOCKS=_methods("lock RLock", "acquire release acquire_lock release_lock __enter__ __exit__")
+        + _methods("Condition Semaphore BoundedSemaphore", "acquire release __enter__ __exit__"),
+        HOST="Condition.notify Condition.notify_all Condition.notifyAll", CONTENT="Event.set Event.clear",
+        REFUSED="Condition.wait Condition.wait_for Barrier.wait Barrier.reset Barrier.abort"),
+    "multiprocessing": _table(
+        LOCKS=_methods("SemLock Lock RLock Condition Semaphore BoundedSemaphore", "acquire release __enter__ __exit__"),
+        REFUSED="Condition.wait Condition.wait_for Barrier.wait"),
     "logging": _table(
         PURE="makeLogRecord Formatter LogRecord NullHandler Filter LoggerAdapter currentframe",
         OBSERVED="debug info warning warn error critical fatal log exception Logger.debug Logger.info Logger.warning "
@@ -258,13 +268,18 @@ def has_operations(value) -> bool:
 
 @lru_cache(maxsize=4096)
 def _has_operations(kind: Any) -> bool:
-    if issubclass(kind, weakref.ProxyTypes) or module_of(kind.__module__) == "decimal":
+    if issubclass(kind, weakref.ProxyTypes) or module_of(kind.__module__) == "decimal" or is_lock(kind):
         return True
     is_own_container = issubclass(kind, (list, dict, set)) and is_user_defined(kind)
     if issubclass(kind, _FOLLOWED) or kind in CONTAINERS or kind is np.ndarray or is_own_container or (
             is_own(kind.__module__)):
         return False
     return rule_of_method(kind, "") in (CONTENT, DRAWS) and (is_in_c(kind) or not (is_user_defined(kind) or _is_holder(kind)))
+
+
+def is_lock(kind: type) -> bool:
+    """Return whether objects of a class are locks."""
+    return rule_of_method(kind, "release") is LOCKS
 
 
 def _is_holder(kind) -> bool:

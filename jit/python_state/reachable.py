@@ -34,7 +34,7 @@ from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
-from .call_rules import has_operations
+from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators
 from .read_log import ReadLog
 
@@ -266,6 +266,8 @@ class Reachable:
         if type(value) is CACHED:
             self.caches.meet(value)
             return []
+        if is_lock(type(value)):        # of Python code, around one of C code
+            return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
         if isinstance(value, _WEAK):
             data: Any = vars(value)["data"]
             self._reads.add_condition(

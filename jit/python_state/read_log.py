@@ -73,7 +73,6 @@ _HELD: dict = {
     "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),
     "queue.Queue": lambda q: list(q.queue),
     "threading.Event": lambda event: event.is_set(),
-    "threading.Semaphore": lambda s: s._value,
 }
 
 

@@ -74,8 +74,9 @@ class Tracker:
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
-        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts, self.casts)
         self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
+        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts, self.casts,
+                                self.hosts.locks)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call
@@ -97,6 +98,7 @@ class Tracker:
 
     def __exit__(self, *exc):
         self.world.apart.stop()
+        self.hosts.locks.goes_on()
         self.casts.close()
         before, tls.m.run = self._before
         tls.m.dispatch_hook = tls.m.own_code = None

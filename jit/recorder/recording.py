@@ -174,6 +174,7 @@ class Recording:
     shown: set = field(default_factory=set)          # positions of inputs that host steps may read
     hosted: Any = None                               # checks behind its host steps (`HostChecks`)
     template: Any = None                              # results and Python writes, over the result tensors
+    locks: tuple = ()                                # that each call holds
     limit: Any = None                                # what compiling it may cost (`RecompileLimit`)
 
     @property

@@ -1,5 +1,7 @@
 """Cache entries: recorded paths with all conditions that they rely on."""
 
+from collections import Counter
+
 from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ..guards.guard_code import quick_check
@@ -33,6 +35,7 @@ class Entry:
         self.tensors = TensorConditions()
         self.reached: dict = {}
         self.same_objects: dict = {}    # number of a container, set or array of the arguments -> the one that it must be
+        self.locks: tuple = ()          # that each call holds
         self.apart_objects: dict = {}   # id -> one that no other argument may be
         self._demand(recording, guards)
 
@@ -92,6 +95,7 @@ class Entry:
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.same_objects = joined(self.same_objects, recording.same_objects)
         self.apart_objects = joined(self.apart_objects, recording.apart_objects.items())
+        self.locks += tuple((Counter(recording.locks) - Counter(self.locks)).elements())
         self.tensors.add(recording, self.guards.values())
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:

@@ -34,7 +34,7 @@ def quick_call(entry, symbols, call):
     """Return a function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind. None
     if the call was not plain."""
     finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
-    if finish is None or not entry.tensors.is_simple or entry.same_objects or finish.template.effects:
+    if finish is None or not entry.tensors.is_simple or entry.same_objects or finish.template.effects or entry.locks:
         return None
     if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None

@@ -62,14 +62,15 @@ class Call:
     checks            entries that its recording is compared with, and the values of their symbols
     containers        in its arguments, as `ContainerTable` counts them; None if the recording only computes
     wholes            sets and arrays in them
+    held              locks that its replay holds (`HeldLocks`), or None
     alike             recordings of fixed sizes that differ from this call in sizes alone
     """
 
-    __slots__ = ("__dict__", "alike", "args", "checks", "containers", "key", "kwargs", "leaves", "locations", "met",
+    __slots__ = ("__dict__", "alike", "args", "checks", "containers", "held", "key", "kwargs", "leaves", "locations", "met",
                  "numbers", "own_counts", "reason", "result", "wholes")
 
     def __init__(self, args, kwargs, leaves, numbers, key, locations=(), own_counts=None, containers=None, wholes=()):
-        self.containers, self.wholes = containers, wholes
+        self.containers, self.wholes, self.held = containers, wholes, None
         self.locations, self.own_counts = locations, (len(leaves), len(numbers)) if own_counts is None else own_counts
         self.args, self.kwargs, self.leaves, self.numbers, self.key = args, kwargs, leaves, numbers, key
         self.met: list = []
@@ -97,6 +98,11 @@ class Call:
             return args, kwargs
         return (tuple([_array_or(g, x) for g, x in zip(self.args, args)]),
                 {k: _array_or(self.kwargs[k], x) for k, x in kwargs.items()})
+
+    def release(self):
+        """Give back the locks that it holds."""
+        if self.held is not None:
+            self.held.release()
 
     @cached_property
     def arrays(self) -> list:
@@ -342,6 +348,7 @@ class Run:
         tracker.chains.caches.check()
         targets = relocated(self.template.effects, tracker.contents.sole_references)
         self.template = self.recording.template = replace(self.template, effects=targets)
+        self.recording.locks = tracker.hosts.locks.taken()
         self.recording.hosted = tracker.hosts.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
             tracker.known.tensors.update(guard.tensors())

@@ -15,6 +15,7 @@ from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError, TracerWarning, at
 from ..guards.arg_pytree import ContainerTable, flatten
 from ..guards.locations import read_locations
+from ..host.locks import HeldLocks, LockLog, TakesLocks
 from ..host.post_host_guards import HostChanged
 from ..inspect import report
 from ..replay.compile_segment import TooDear
@@ -30,6 +31,7 @@ from .traced_module import traced_module
 from .uncompiled_calls import EagerCalls, mode_of_thread
 
 profiling = lazy(__package__, "..inspect.profiling")
+_PATIENCE = 0.05     # seconds between looks at what another thread's recording waits for
 MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick call
 
 
@@ -100,8 +102,9 @@ class Traced:
             return result
         return self._replay_or_record(m, settings.numerics, args, kwargs)
 
-    def _replay_or_record(self, m, numerics, args, kwargs):
+    def _replay_or_record(self, m, numerics, args, kwargs, held=None):
         call = self._call_of(m, numerics, args, kwargs)
+        call.held = held
         try:
             known = self._cache.entries.get(call.key, ())
             for bound in reversed(known):
@@ -114,13 +117,17 @@ class Traced:
                 return call.result
         except Failed as failed:
             error = failed.error
+        except TakesLocks as takes:
+            call.release()
+            return self._with_locks(takes.locks, m, numerics, args, kwargs)
         else:
             error = None
+        call.release()
         if error is not None:
             return self._after_failure(m, call, error)
         is_free = RECORDING.acquire(blocking=False)
-        if not is_free:
-            RECORDING.acquire()
+        if not is_free and not self._waits_to_record():
+            return self._misses.run_eagerly(*call.arguments())
         try:
             # Another thread may have recorded something meanwhile, and there may be more to look up.
             if not is_free or self._looks_up_more() or self._is_outdated(call):
@@ -132,6 +139,23 @@ class Traced:
         finally:
             RECORDING.release()
         return self._misses.run_eagerly(*call.arguments())
+
+    def _with_locks(self, locks, m, numerics, args, kwargs):
+        """Look a call up once more with some locks taken: other threads may have changed what it reads."""
+        self._stats["calls"] -= 1
+        held = HeldLocks(locks)
+        try:
+            return self._replay_or_record(m, numerics, args, kwargs, held)
+        finally:
+            held.release()
+
+    def _waits_to_record(self) -> bool:
+        """Wait until this thread alone may record; return False if the one that does waits for a lock, perhaps of this thread."""
+        while not RECORDING.acquire(timeout=_PATIENCE):
+            if LockLog.waiting is not None:
+                self._eager.add("another thread that records a function waits for a lock", None)
+                return False
+        return True
 
     def _call_of(self, m, numerics, args, kwargs) -> Call:
         """Return a call with its key: structure, numerics, locations, shared memory, modes, defaults, tensors and numbers."""
@@ -214,6 +238,8 @@ class Traced:
         """Replay a call by an entry, if that applies and has its path; the result is then in `call`."""
         reason = entry.unfit(call, self._cache.changing)
         if reason is None:
+            if entry.locks and (call.held is None or not call.held.has(entry.locks)):
+                raise TakesLocks(entry.locks)
             try:
                 results, template, values = entry.tree.run(call.leaves, symbols, call)
                 if self._misses.limit.streak.unused:
@@ -228,9 +254,11 @@ class Traced:
                 call.met.append(entry)
                 return False
             except TooDear as dear:
+                call.release()
                 call.result = self._misses.run_too_dear(call, entry, str(dear))
                 return True
             except HostChanged as changed:
+                call.release()
                 self._misses.finish_by_python(call, entry, changed)
                 return True
         call.missed(reason)
