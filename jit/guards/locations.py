@@ -24,6 +24,7 @@ from ..proxies.numpy_scalars import now as number_now
 from ..proxies.symbolic_tables import TABLES
 from ..proxies.threads import ThreadView, ThreadViews
 from .arg_pytree import TENSOR
+from .held_content import content_of, put_back
 
 MOST_LOCATIONS = 1024      # state inputs of one function
 # Kinds of locations beside "cell", "item" and "attr":
@@ -31,6 +32,7 @@ EXTEND = "extend"       # items appended to a list or deque; the key is their fi
 WHOLE = "whole"         # all items of a list or deque
 CONTEXT = "context"     # value of a context variable
 GONE = "gone"           # absent key of a dictionary
+STATE = "state"         # whole content of an object in C code
 DICTS = frozenset((dict, OrderedDict, defaultdict, Counter, State))
 RESTORED = frozenset((list, deque, *DICTS))       # containers whose content can be replaced
 
@@ -290,6 +292,8 @@ def load(owner, key, kind):
         return tuple(owner)
     if kind == GONE:
         return None
+    if kind == STATE:
+        return content_of(owner)
     if kind == CONTEXT:
         return owner.get(MISSING)
     view = VIEWED.get((id(owner), key)) if VIEWED else None
@@ -330,6 +334,8 @@ def store(owner, key, kind, value):
         refill(owner, value)
     elif kind == GONE:
         owner.pop(key, None)
+    elif kind == STATE:
+        put_back(owner, value)
     elif kind == CONTEXT:
         owner.set(value)
     elif isinstance(owner, type) and type(owner.__dict__.get(key)) is ThreadView:

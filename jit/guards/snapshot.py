@@ -14,6 +14,7 @@ from ..bytecode.reads import key_text
 from ..bytecode.user_code import is_user_defined
 from ..proxies.new_objects import attributes_in
 from .exact_values import are_exact
+from .held_content import content_of
 from .locations import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
@@ -21,6 +22,7 @@ _MAPPINGS = frozenset((*DICTS, type(os.environ)))
 _ANOTHER = object()
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 BUILTINS = vars(builtins)       # compared by identity: a recording patches functions there
+WHOLES = frozenset((set, np.ndarray))      # containers without items that have guards of their own
 PLAIN_CONTAINERS = frozenset((tuple, set, *RESTORED))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
@@ -111,6 +113,18 @@ class Remade:
         return f"<{self.kind.__name__}>"
 
 
+class HeldContent:
+    """Content of an object in C code that replays can put back."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, x):
+        self.content = content_of(x)
+
+    def matches(self, now) -> bool:
+        return content_of(now) == self.content
+
+
 class Exactly:
     """Expectation of one very container, with its content."""
 
@@ -130,7 +144,8 @@ class Exactly:
 
 
 class Apart(Exactly):
-    """Expectation of a container that is none of those the function writes to, nor the `first` ones at other locations."""
+    """Expectation of a container that is none of those the function writes to, nor the `first` ones at other locations. Arrays
+    share no memory with those."""
 
     __slots__ = ("first",)
 
@@ -139,24 +154,31 @@ class Apart(Exactly):
         self.first = first
 
     def is_it(self, now) -> bool:
+        if type(now) is np.ndarray:
+            return not any([share_memory(now, x) for x in self.container])  # noqa: C419
         return all([now is not x for x in self.container]) and all([now is not x.first for x in self.first])  # noqa: C419
 
 
 class ArraySnapshot:
-    """Content of a NumPy array."""
+    """Content of a NumPy array, and whether code may write to it."""
 
-    __slots__ = ("copy",)
+    __slots__ = ("copy", "is_writeable")
 
     def __init__(self, a):
-        self.copy = a.copy()
+        self.copy, self.is_writeable = a.copy(), a.flags.writeable
 
     def matches(self, now) -> bool:
         old = self.copy
         return (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype and not old.dtype.hasobject
-                and now.tobytes() == old.tobytes())
+                and now.flags.writeable is self.is_writeable and now.tobytes() == old.tobytes())
 
     def __repr__(self):
         return f"<array of {self.copy.dtype}{list(self.copy.shape)}>"
+
+
+def share_memory(a, x) -> bool:
+    """Return whether an array may share memory with an array or with an object that holds bytes."""
+    return np.may_share_memory(a, x if type(x) is np.ndarray else np.frombuffer(x, np.uint8) if len(x) else ())
 
 
 def same_keys(now, before: tuple) -> bool:

@@ -1,7 +1,8 @@
-"""Locks from outside that a traced function takes. A replay takes them before it reads anything, and gives them back at its end.
+"""Locks from outside that a traced function takes.
 
-So whatever a replay reads and writes, other threads meet it as in eager code. Locks that eager code takes one after the other
-are held together. To cause no deadlock by that, a replay waits for one lock only while it holds no other one.
+A replay takes them before it reads anything, and gives them back at its end. So whatever a replay reads and writes, other
+threads meet it as in eager code. Locks that eager code takes one after the other are held together. To cause no deadlock by
+that, a replay waits for one lock only while it holds no other one.
 """
 
 from collections import Counter
@@ -95,8 +96,8 @@ class LockLog:
         most = {at: n for at, (_, n) in self._most.items()}
         outside = next((name for name, held in self._around_hosts if held != most), None)
         if outside is not None and not self._problem:
-            return (f"its host function {outside} runs outside of a lock that it takes; call it with the lock taken, or take the "
-                    "lock in the host function")
+            return (f"its host function {outside} runs outside of a lock that it takes; call it with the lock taken, or take "
+                    "the lock in the host function")
         return self._problem
 
     def taken(self) -> tuple:

@@ -449,7 +449,8 @@ class CallPolicy:
 
     def _takes_or_frees(self, call, lock, name, args, kwargs, text):
         """Note a lock that code takes or gives back. What other threads may have changed meanwhile is read behind that."""
-        if not self._locks.called(lock, name, args, kwargs, call.line, bool(tls.m.recorder.reads.cuts)):
+        recorder: Any = tls.m.recorder
+        if not self._locks.called(lock, name, args, kwargs, call.line, bool(recorder.reads.cuts)):
             self._refuse(call, text)
         elif not is_alone():
             self._chains.attributes.writes.fix_numbers()

@@ -36,6 +36,7 @@ from ..guards.locations import RESTORED, Location, StateInputs, read, root_value
 from ..guards.snapshot import (
     CONTAINERS,
     PLAIN_CONTAINERS,
+    WHOLES,
     has_content,
     is_changeable,
     is_container,
@@ -329,7 +330,7 @@ class ChainReads:
         is_argument = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
         if chain in self._compared:
             self._contents.hold((value,))
-        if type(value) in RESTORED and not is_argument and not self._is_own_item(base, chain.steps, value):
+        if type(value) in RESTORED | WHOLES and not is_argument and not self._is_own_item(base, chain.steps, value):
             self._contents.see(value, str(chain), self._inputs)
             self._contents.used(value, how, calls)
         elif type(value) in (tuple, np.ndarray):

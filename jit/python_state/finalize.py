@@ -9,7 +9,7 @@ from ..errors.errors import DisturbedError, FirstTimeError, ReplacedError, Trace
 from ..guards.absence import AbsentNames, AttributeNames
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, StateInputs
+from ..guards.locations import CONTEXT, EXTEND, RESTORED, STATE, WHOLE, StateInputs
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
 from ..proxies.threads import is_alone
@@ -17,7 +17,7 @@ from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
 from ..side_effects.effects import sole_references
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
-from .read_log import DATA, HELD, ReadLog
+from .read_log import DATA, HELD, LIBRARY, ReadLog
 
 
 class Finaliser:
@@ -101,7 +101,7 @@ class Finaliser:
 
     def _check_guards(self, set_rates):
         """Raise if the run changed a location that it had read, and that is no side effect."""
-        refilled = {at for at, key in self._written if key == WHOLE}
+        refilled = {at for at, key in self._written if key in (WHOLE, STATE)}
         set_here = self._written.keys() | set_rates
         grown = {at for at, key in self._written if key == EXTEND}
 
@@ -123,7 +123,8 @@ class Finaliser:
             fills = type(reading) in (AttributeNames, AbsentNames) and reading.explained_by(self._written)
             what, *place = reading.identity
             is_set = (what == CONTEXT and (place[0], CONTEXT) in self._written) or (
-                what == HELD and tuple(place) in self._written)
+                what == HELD and tuple(place) in self._written) or (
+                what == LIBRARY and self._contents.held(place[0], reading.expected))
             if what == DATA and not reading.holds():
                 raise FirstTimeError(f"it changed {reading.text}")
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):

@@ -13,6 +13,7 @@ from ..bytecode.user_code import is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames
 from ..guards.class_entries import ClassEntry, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
+from ..guards.held_content import held_by
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, load, read
 from ..guards.snapshot import is_container, is_plain, snapshot
@@ -20,6 +21,7 @@ from ..host.ordering import ReadOrder
 from ..side_effects.contents import UntrackedUses
 
 HELD = "held"       # kind of the conditions on objects that classes hold
+LIBRARY = "library"     # kind of the conditions on objects of the standard library that are no data
 DATA = "data"       # kind of the conditions on objects of libraries that hold data
 _METHODS = (types.FunctionType, staticmethod, classmethod, property)
 _IN_CLASSES = (*_METHODS, Tensor)
@@ -58,36 +60,6 @@ def decimal_condition() -> ReadCondition:
     return ReadCondition.of(("decimal",), read, "the context of decimal numbers")
 
 
-# Class -> content of an object; classes by their names, as most programs never import them.
-_HELD: dict = {
-    "array.array": lambda a: (a.typecode, a.tobytes()),
-    "builtins.bytearray": bytes,
-    "builtins.BaseException": lambda error: (error.args, dict(vars(error))),
-    "builtins.memoryview": lambda view: (view.format, view.tobytes()),
-    "builtins.mappingproxy": dict,
-    "_ctypes._SimpleCData": bytes, "_ctypes.Array": bytes, "_ctypes.Structure": bytes, "_ctypes.Union": bytes,
-    "_io.BytesIO": lambda file: (file.getvalue(), file.tell()),
-    "_io.StringIO": lambda file: (file.getvalue(), file.tell()),
-    "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
-    "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
-    "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),
-    "queue.Queue": lambda q: list(q.queue),
-    "threading.Event": lambda event: event.is_set(),
-}
-
-
-def held_by(value) -> Any:
-    """Return a function that reads the content of such an object (None once it was closed), or None for other objects and
-    streams to which programs print."""
-    if value is sys.stdout or value is sys.stderr:
-        return None
-    for kind in type(value).__mro__[:-1]:
-        holds = _HELD.get(f"{kind.__module__}.{kind.__qualname__}")
-        if holds is not None:
-            return partial(_unless_closed, holds, value)
-    return None
-
-
 def state_of(value) -> Any:
     """Return a function that reads the content of any object of the standard library or numpy, or None if it tells none."""
     if type(value) is object:
@@ -111,13 +83,6 @@ class _Pickled(bytes):
 
     def __repr__(self):
         return f"<{len(self)} bytes>"
-
-
-def _unless_closed(holds, value):
-    try:
-        return holds(value)
-    except ValueError:
-        return None
 
 
 class Walker(Protocol):
@@ -252,7 +217,7 @@ class ReadLog:
     def _add_content(self, text, owner, content):
         if content is not None:
             expected = snapshot(content(), self._inputs)
-            self.add_condition(ReadCondition(("library", id(owner)), content, expected, f"what {text} holds"))
+            self.add_condition(ReadCondition((LIBRARY, id(owner)), content, expected, f"what {text} holds"))
 
     def add_data(self, text, value):
         """Guard the content of an object of a library whose objects are data."""

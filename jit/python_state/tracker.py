@@ -13,6 +13,8 @@ import types
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
@@ -26,6 +28,7 @@ from ..guards.frames import RunningFunctions, is_user, restore_profiler, running
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
+from ..guards.snapshot import share_memory
 from ..host.ordering import HostLog, ReadOrder
 from ..proxies.new_objects import NewObjects
 from ..recorder.own_code import OwnCode
@@ -65,6 +68,7 @@ class Tracker:
         self.known = known = KnownObjects(status)
         self.casts = PatchedCasts()
         self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(inputs, contents)
+        contents.overlaps = self._lies_in_tensors
         self.reads = reads = ReadLog(known, inputs, ReadOrder(), uses)
         self.writes = writes = WriteLog(status, known, inputs, contents, self._functions)
         self.attributes = DynamicAttributes(queries, known, inputs, reads, writes, self.casts)
@@ -299,6 +303,12 @@ class Tracker:
             self.writes.add(target, key, "attr", follow(target, chain.steps[-1:]), f"{chain}")
 
     # The end of the call.
+
+    def _lies_in_tensors(self, x) -> bool:
+        """Return whether the memory of an object is that of a tensor with which the run has worked, too."""
+        recorder: Any = tls.m.recorder
+        arrays = [*[c.root._a for c in recorder.inputs.cells if c.root is not None], *recorder.inputs.memory_of_data]
+        return any(type(a) is np.ndarray and share_memory(a, x) for a in arrays)
 
     def written(self) -> list:
         """Return the locations outside that the run has changed."""

@@ -39,6 +39,7 @@ class InputTable:
         self.twins: dict[int, Tensor] = {}      # position of such a tensor: the tensor
         self.shared: list = []                  # (position of an argument, captured tensor over the same memory)
         self.arrays: dict = {}                  # id of an array or list among the arguments: its tensor
+        self.memory_of_data: list = []          # arrays of constants, which may lie in the memory of what they were made from
 
     def argument(self, t: Tensor, position: int, shape=None, name: str = ""):
         """Enter an argument, in order; `shape` holds its symbolic sizes, if it has any."""

@@ -247,7 +247,8 @@ class Recorder:
     # Memory.
 
     def created(self, t: Tensor, data=None):
-        """A tensor was made from Python data: a constant of the trace, in memory of its own."""
+        """A tensor was made from Python data: a constant of the trace."""
+        self.inputs.memory_of_data.append(t._a)
         source = self.inputs.array(data) if isinstance(data, np.ndarray) else data
         if isinstance(source, Tensor):
             self.fresh(t, cast(self.value_of(source), dtype=t.dtype))

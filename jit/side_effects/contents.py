@@ -1,11 +1,14 @@
 """Updates of containers that outlive a recorded run: `log.append(loss)`, `table["n"] = out`.
 
 A list, deque or dictionary is copied when the function first reaches it, and compared with the copy at the end. What is new in
-it is a write (`effects.py`).
+it is a write (`effects.py`). Sets, arrays, byte strings, files in memory and events are compared likewise, and written as a
+whole: their content after the run follows from that before, which is guarded.
 """
 
 import sys
+from array import array
 from collections import deque
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -34,13 +37,28 @@ from ..bytecode.uses import (
     untracked_uses,
 )
 from ..errors.errors import FirstTimeError, TraceError
-from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
+from ..guards.held_content import can_put_back, put_back
+from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, STATE, WHOLE
 from ..guards.memory_order import memory_order
-from ..guards.snapshot import BUILTINS, Apart, Exactly, Snapshot, looks_like, same_items, same_keys
+from ..guards.snapshot import (
+    BUILTINS,
+    WHOLES,
+    Apart,
+    Exactly,
+    HeldContent,
+    Snapshot,
+    looks_like,
+    same_items,
+    same_keys,
+    share_memory,
+    snapshot,
+)
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.symbolic_tables import TABLES, real_table
-from ..proxies.threads import mapped
+from ..proxies.threads import is_alone, mapped
 from .effects import Target
+
+_WITH_MEMORY = (np.ndarray, bytearray, array)
 
 
 class ContainerLog:
@@ -49,8 +67,10 @@ class ContainerLog:
     def __init__(self):
         self.snapshots: dict = {}           # by id: its snapshot
         self.sole_references: dict = {}     # by id of a written container: condition on its only location, known at the end
+        self.overlaps: Callable = lambda x: False       # whether a tensor of the run lies in the memory of an object
         self.has_tensor_keys = False        # whether tensors are keys in one of them
         self._containers: dict = {}         # by id: (container, its copy, its name)
+        self._wholes: dict = {}             # by id: (object that is written as a whole, its content from before, its name)
         self._before: dict = {}             # by id: its content before the function itself changed it
         self._uses: dict = {}               # by id: its only use, as `uses.py` names it; None if there are several
         self._used: dict = {}               # by id: the containers with uses
@@ -70,6 +90,11 @@ class ContainerLog:
             self.snapshots[id(container)] = Snapshot(container, inputs)
             if not self.has_tensor_keys and type(container) in DICTS:
                 self.has_tensor_keys = any(isinstance(k, Tensor) for k in container)
+        elif id(container) not in self._wholes and can_put_back(container):
+            first = snapshot(container) if type(container) in WHOLES else HeldContent(container)
+            self._wholes[id(container)] = container, first, text
+            if type(container) in WHOLES:
+                self.snapshots[id(container)] = first
 
     def changed_by_others(self, container):
         """Note that changes of a container so far are not the function's doing."""
@@ -82,16 +107,26 @@ class ContainerLog:
         ones."""
         left_out, changed = set(map(id, besides)), set()
         before = [(c, c.copy()) for c, _, _ in self._containers.values() if id(c) not in left_out]
+        wholes = [(x, self._has_changed(x), HeldContent(x)) for x, *_ in self._wholes.values() if can_put_back(x)]
         yield changed
+        for x, is_changed, was in wholes:
+            if not (can_put_back(x) and was.matches(x)):
+                self._check_left(x, is_changed)
+                del self._wholes[id(x)]
         for container, copy in before:
             if not same_items(container, copy):
-                if not same_items(copy, self._before[id(container)]):
-                    raise TraceError(f"this function cannot be traced: it changes {self._containers[id(container)][2]}, and so "
-                                     "does a host function that it calls; leave it to one of them")
+                self._check_left(container, not same_items(copy, self._before[id(container)]))
                 self.changed_by_others(container)
                 changed.add(id(container))
                 self._changed_by_hosts.add(id(container))
                 self.used(container, self._uses.get(id(container)))
+
+    def _check_left(self, container, is_changed):
+        """Raise if the function itself had changed a container that a host function has changed."""
+        if is_changed:
+            _, _, text = self._containers.get(id(container)) or self._wholes[id(container)]
+            raise TraceError(f"this function cannot be traced: it changes {text}, and so does a host function that it calls; "
+                             "leave it to one of them")
 
     def used(self, container, how, calls=()):
         """Note a use of a container (`uses.uses_of`; None for uses of unknown kind), and the `calls` that receive it."""
@@ -122,7 +157,8 @@ class ContainerLog:
 
     def changed(self) -> dict:
         """Return {id: name} of the containers that the function itself has changed so far."""
-        return {at: text for at, (c, _, text) in self._containers.items() if not same_items(c, self._before[at])}
+        found = {at: text for at, (c, _, text) in self._containers.items() if not same_items(c, self._before[at])}
+        return found | {at: text for at, (x, _, text) in self._wholes.items() if self._has_changed(x)}
 
     def changed_ones(self) -> list:
         """Return the containers that the function itself has changed so far."""
@@ -154,8 +190,8 @@ class ContainerLog:
             v is container for seen, _, _ in self._containers.values() if type(seen) in DICTS for v in seen.values())
 
     def close(self):
-        for table in (self.sole_references, self.snapshots, self._containers, self._before, self._used, self._written,
-                      self._held):
+        for table in (self.sole_references, self.snapshots, self._containers, self._wholes, self._before, self._used,
+                      self._written, self._held):
             table.clear()
 
     def settle(self):
@@ -187,8 +223,27 @@ class ContainerLog:
     def targets(self) -> list:
         self._settle_keys()
         found = [t for container, _, text in self._containers.values() for t in self._targets_of(container, text)]
+        wholes = [(x, text) for x, _, text in self._wholes.values() if self._is_new(x)]
+        found += [Target(x, STATE, STATE, None, None, text) for x, text in wholes]
         self._written = {id(t.owner): t.owner for t in found}
         return found
+
+    def _has_changed(self, x) -> bool:
+        """Return whether the content of an object that is written as a whole is another one than before."""
+        _, first, _ = self._wholes[id(x)]
+        return not (can_put_back(x) and first.matches(x))
+
+    def _is_new(self, x) -> bool:
+        """Return whether each replay can give an object its new content: no other thread may have changed it, and no tensor
+        lies in its memory."""
+        if not self._has_changed(x) or not can_put_back(x) or not is_alone():
+            return False
+        _, first, _ = self._wholes[id(x)]
+        if type(x) is np.ndarray and (x.shape != first.copy.shape or x.dtype != first.copy.dtype):
+            return False
+        if type(x) in _WITH_MEMORY and self.overlaps(x):
+            return False
+        return type(x) is not set or _gives_order(first.keys, tuple(x))
 
     def _targets_of(self, container, text) -> list:
         copy = self._before[id(container)]
@@ -209,11 +264,18 @@ class ContainerLog:
             keys, items = self._first_items(value)
             is_alike = len(items) == len(expected.items) and (expected.keys is None or same_keys(keys, expected.keys))
             return is_alike and all(v is e or self.was(v, e) for v, e in zip(items, expected.items))
+        if id(value) in self._written and type(value) in WHOLES:
+            return _is_same_content(self._wholes[id(value)][1], expected)
         return looks_like(value, expected)
+
+    def held(self, at: int, content) -> bool:
+        """Return whether an object to which the run has written held this content before."""
+        return at in self._written and at in self._wholes and getattr(self._wholes[at][1], "content", None) == content
 
     def settled(self, expected):
         """Return the final expectation of a guard that expected a snapshot."""
-        container = next((self._containers[at][0] for at, taken in self.snapshots.items() if taken is expected), None)
+        container = next((self._containers[at][0] for at, taken in self.snapshots.items() if taken is expected
+                          and at in self._containers), None)
         return expected if container is None else self.expected(container)
 
     def loosen(self, expected, now, replaced: dict):
@@ -239,15 +301,18 @@ class ContainerLog:
             made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
             if any(map(is_not, made, expected.items)):
                 expected = expected.with_items(made)
-        if type(now) not in RESTORED or isinstance(expected, Exactly):
+        if type(now) not in RESTORED | WHOLES or isinstance(expected, Exactly):
             return expected
-        if id(now) in self._held:
+        if id(now) in self._held and type(now) in RESTORED:
             return Exactly(now, expected)
         if id(now) in self._written:
             return expected if id(now) in self.sole_references else Exactly(now, expected)
-        others = {at: c for at, c in self._written.items() if type(c) is type(now)}
+        kinds = _WITH_MEMORY if type(now) is np.ndarray else (type(now),)
+        others = {at: c for at, c in self._written.items() if type(c) in kinds}
         if not others:
             return expected
+        if type(now) is np.ndarray and any(share_memory(now, c) for c in others.values()):
+            return Exactly(now, expected)
         lasting = [c for at, c in others.items() if at not in self.sole_references]
         return Apart(lasting, [self.sole_references[at] for at in others if at in self.sole_references], expected)
 
@@ -277,6 +342,8 @@ class ContainerLog:
 
     def expected(self, container):
         """Return the expectation of guards for a known container, by the function's use of it."""
+        if id(container) in self._wholes and type(container) in WHOLES:
+            return self.snapshots[id(container)]
         if type(container) not in RESTORED or id(container) not in self._containers:
             return None
         only, targets = self.only(container), self._targets_of(container, "")
@@ -352,6 +419,22 @@ def item_of(container, key):
         return container[key]
     except IndexError:
         return MISSING
+
+
+def _is_same_content(a, b) -> bool:
+    """Return whether two expectations of a set or of an array are the same."""
+    if a is b or type(a) is not type(b):
+        return a is b
+    return a.kind is b.kind and same_keys(a.keys, b.keys) if type(a) is Snapshot else a.matches(b.copy)
+
+
+def _gives_order(before: tuple, now: tuple) -> bool:
+    """Return whether a set gets this order by the values that are taken away and added."""
+    made = set()
+    for v in before:
+        made.add(v)
+    put_back(made, now)
+    return len(made) == len(now) and all(map(is_, made, now))
 
 
 def _dict_targets(container, copy, text):

@@ -150,7 +150,7 @@ class Traced:
             held.release()
 
     def _waits_to_record(self) -> bool:
-        """Wait until this thread alone may record; return False if the one that does waits for a lock, perhaps of this thread."""
+        """Wait until this thread may record; return False if the one that does waits for a lock, perhaps of this thread."""
         while not RECORDING.acquire(timeout=_PATIENCE):
             if LockLog.waiting is not None:
                 self._eager.add("another thread that records a function waits for a lock", None)
