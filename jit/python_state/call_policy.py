@@ -8,7 +8,6 @@ condition. An unknown function is refused.
 import builtins
 import functools
 import inspect
-import io
 import operator
 import os
 import pathlib
@@ -70,6 +69,7 @@ from .call_rules import (
 )
 from .chain_reads import ChainReads
 from .frames_apart import FramesApart
+from .iterators import is_file, is_library_iterator
 from .patched_builtins import (
     IS_ENABLED,
     PatchedCasts,
@@ -470,10 +470,9 @@ class CallPolicy:
             self._chains.add(Chain(ARGUMENT, f"a {type(receiver).__name__} that lives outside of it", ()), receiver, receiver)
         elif (is_instance(receiver) and not is_in_c(kind)) or is_library_data(receiver):
             self._reachable.walk(text, receiver)        # guards its attributes, or its content
-        elif is_iterator(receiver):
-            self._refuse(call, text, f"which moves on {its_name}, an iterator that lives outside of it; pass the value as an "
-                                     "argument")
-        elif not self._reads.add_content(its_name, receiver):
+        elif is_library_iterator(receiver):
+            self._reachable.iterators.refuse(its_name, call.line)
+        elif is_file(receiver) or not self._reads.add_content(its_name, receiver):
             self._refuse(call, text)
 
     def _apply(self, rule, call, text, function, args, kwargs, may_fail=True):
@@ -515,8 +514,8 @@ class CallPolicy:
             if rule_of_method(kind, "") in (CONTENT, DRAWS) and not is_stream_of_text:
                 self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
 
-    def _refuse(self, call, text, otherwise=_ANY_REASON):
-        self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(), {_reason(text, otherwise)}")
+    def _refuse(self, call, text):
+        self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(), {_reason(text)}")
 
 
 def _stored(owner, name):
@@ -529,11 +528,6 @@ def _is_made_in_c(cls) -> bool:
     """Return whether a class makes its objects by a function in C."""
     return any(type(f) in _IN_C and (getattr(f, "__objclass__", None) or f.__self__) is cls
                for f in (vars(cls).get("__new__"), vars(cls).get("__init__")))
-
-
-def is_iterator(x) -> bool:
-    """Return whether an object moves on as it is read; files in memory tell where they stand."""
-    return hasattr(type(x), "__next__") and not isinstance(x, (io.StringIO, io.BytesIO))
 
 
 def is_method(function, x) -> bool:
@@ -588,11 +582,11 @@ def _repeat(recorder, text, function, args, kwargs):
     is_recorded = True
 
 
-def _reason(text, otherwise) -> str:
+def _reason(text) -> str:
     module = text
     while module and module not in _REASONS:
         module = module.rpartition(".")[0]
-    return _REASONS.get(module, otherwise)
+    return _REASONS.get(module, _ANY_REASON)
 
 
 def _thread() -> tuple:

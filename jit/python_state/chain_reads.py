@@ -255,9 +255,6 @@ class ChainReads:
         owner: Any = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self._known.containers.append(owner)
-        if is_library_iterator(value):
-            self._writes.status.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
-                                        "pass the value as an argument")
         if only_queries and (type(value) in CONTAINERS or (type(owner) is set and value.__name__ in KEEPS_ITEMS)):
             self._unwalked.setdefault(id(owner), (str(chain), owner))
             self._known.objects[id(owner)] = owner

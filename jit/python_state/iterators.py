@@ -19,7 +19,6 @@ from ..bytecode.reads import is_user_function
 from ..errors.errors import RecordingStatus
 
 _POSITIONS = ("line_num", "index")      # attributes of readers of csv files, and of `array.flat`
-_MOVED = "it moves on {}, an iterator that lives outside of it; pass the value as an argument"
 
 
 def is_library_iterator(value) -> bool:
@@ -28,10 +27,14 @@ def is_library_iterator(value) -> bool:
     return not (move is None or is_user_function(move) or isinstance(value, (io.IOBase, Tensor, Module, *weakref.ProxyTypes)))
 
 
+def is_file(value) -> bool:
+    """Return whether a value is a file; those in memory are compared by their content."""
+    return isinstance(value, io.IOBase) and not isinstance(value, (io.StringIO, io.BytesIO))
+
+
 def is_open_file(value) -> bool:
-    """Return whether a value is a file that is open for reading; those in memory are compared by their content."""
-    is_file = isinstance(value, io.IOBase) and not isinstance(value, (io.StringIO, io.BytesIO))
-    return is_file and value is not sys.stdout and value is not sys.stderr and not value.closed and value.readable()
+    """Return whether a value is a file that is open for reading."""
+    return is_file(value) and value is not sys.stdout and value is not sys.stderr and not value.closed and value.readable()
 
 
 def position(iterator) -> Any:
@@ -80,16 +83,21 @@ class OutsideIterators:
         if frame is not None:
             self._frames[id(frame)] = frame, text
 
+    def refuse(self, text, place=""):
+        """Refuse the call, since it moves on an iterator."""
+        self._status.refuse(f"it moves on {text}, an iterator that lives outside of it{place and ', at ' + place}; pass the value "
+                            "as an argument")
+
     def runs(self, frame):
         """Refuse the call if a frame that starts, or goes on, is one of a generator from outside."""
         if id(frame) in self._frames:
-            self._status.refuse(_MOVED.format(self._frames[id(frame)][1]))
+            self.refuse(self._frames[id(frame)][1])
 
     def check(self):
         """Refuse the call if one of them has moved on."""
         for iterator, text, before in self._met.values():
             if position(iterator) != before:
-                self._status.refuse(_MOVED.format(text))
+                self.refuse(text)
 
     def close(self):
         self._met, self._frames = {}, {}
