@@ -43,7 +43,8 @@ from ..guards.locations import RESTORED, StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..host.host_call import record
 from ..host.locks import LockLog
-from ..proxies.threads import is_alone, is_service
+from ..proxies.numpy_scalars import now
+from ..proxies.threads import is_alone, is_service, mapped
 from ..side_effects.contents import ContainerLog
 from .cached_functions import CACHED
 from .call_events import Called, Operation, call_events
@@ -370,7 +371,7 @@ class CallPolicy:
             self._bound(call, function, args, kwargs)
         elif args and is_method(function, args[0]):
             self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored=False)
-        elif hasattr(function, "__qualname__"):
+        elif type(getattr(function, "__qualname__", None)) is str:
             self._function(call, function, args, kwargs)
         else:
             self._method(call, function, "__call__", args, kwargs, is_stored=True)
@@ -499,7 +500,11 @@ class CallPolicy:
 
     def _receives(self, call, text, values):
         """Guard the content of objects from outside that a function receives, or finds in lists and tuples, and all attributes
-        of objects of the user's that code of a package may read."""
+        of objects of the user's that code of a package may read. Pickles hold numbers themselves."""
+        if text.startswith("pickle."):
+            self._chains.attributes.writes.fix_numbers()
+            if any(mapped(x, now) is not x for x in values):
+                self._refuse(call, text)
         if text.partition(".")[0] in LIBRARIES:
             for x in filter(is_instance, values):
                 self._reachable.takes_all(x)

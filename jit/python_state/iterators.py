@@ -85,8 +85,8 @@ class OutsideIterators:
 
     def refuse(self, text, place=""):
         """Refuse the call, since it moves on an iterator."""
-        self._status.refuse(f"it moves on {text}, an iterator that lives outside of it{place and ', at ' + place}; pass the value "
-                            "as an argument")
+        where = f", at {place}" if place else ""
+        self._status.refuse(f"it moves on {text}, an iterator that lives outside of it{where}; pass the value as an argument")
 
     def runs(self, frame):
         """Refuse the call if a frame that starts, or goes on, is one of a generator from outside."""

@@ -53,8 +53,16 @@ _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 _THREAD_OR_COPY = _STARTS_THREAD | _COPIES
+_PICKLES = frozenset(("dump", "dumps", "Pickler"))
 _RUNNERS = frozenset(("forward", "__call__", "train"))
 _SYSTEM_RANDOM = os.urandom
+
+
+def writes_pickles(frame) -> bool:
+    """Return whether the code of a frame has a name of the functions that pickle."""
+    names = frame.f_code.co_names
+    return "pickle" in names or any(getattr(frame.f_globals.get(name), "__module__", "") == "_pickle"
+                                    for name in _PICKLES.intersection(names))
 
 
 class Tracker:
@@ -148,7 +156,7 @@ class Tracker:
                 self.casts.restore(casts)
                 self.casts.enter(frame)
                 self.world.events.enter(frame)
-                if self.chains.caches.is_reached:       # keys and results are there for other calls
+                if self.chains.caches.is_reached or writes_pickles(frame):      # keys, results and bytes are there for others
                     self.writes.fix_numbers()
                     make_plain(frame)
                     if self.chains.caches.are_filled():     # nobody replays this recording

@@ -30,8 +30,10 @@ class Row(NamedTuple):
 
 ERRORS = [Row(*row) for row in (
     ("iterator", "it = iter([1., 2., 3.] * 9)\ndef f(x):\n    return x * next(it)  #!", r"\bit\b.*iterator", "argument"),
-    ("generator", "gen = (1. * i for i in range(99))\ndef f(x):\n    return x * next(gen)  #!", r"\bgen\b.*iterator", "argument"),
-    ("count", "import itertools\nticks = itertools.count()\ndef f(x):\n    return x * next(ticks)  #!", r"\bticks\b", "argument"),
+    ("generator", "gen = (1. * i for i in range(99))\ndef f(x):\n    return x * next(gen)  #!", r"\bgen\b.*iterator",
+     "argument"),
+    ("count", "import itertools\nticks = itertools.count()\ndef f(x):\n    return x * next(ticks)  #!", r"\bticks\b",
+     "argument"),
     ("iterator in a list", "its = [iter([1., 2., 3.] * 9)]\ndef f(x):\n    for it in its:\n        for v in it:  #!\n"
      "            return x * v", r"its\[0\], an iterator", "argument"),
     ("item of a cursor", "import sqlite3\nbase = sqlite3.connect(':memory:')\nrows = [base.execute('select 1.0')]\n"

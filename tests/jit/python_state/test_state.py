@@ -165,7 +165,7 @@ class _Holder:
 STATES = (outside_store, counts_calls, module_store, by_setattr, appends_by_a_bound_method, counter, queue, iterator,
           mutable_default, local_name, loop_over_objects, by_getattr, numpy_global, numpy_write)
 FOLLOWED = (outside_store, counts_calls, module_store, by_setattr, appends_by_a_bound_method, counter, queue,
-            mutable_default, local_name, loop_over_objects, by_getattr, numpy_global)
+            mutable_default, local_name, loop_over_objects, by_getattr, numpy_global, numpy_write)
 
 
 @pytest.mark.parametrize("make", STATES, ids=lambda f: f.__name__)

@@ -144,6 +144,7 @@ def test_each_call_changes_them_as_eager_code_does(name):
         assert not fn.stats()["unrecorded"]
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")       # of newer versions of numpy
 @pytest.mark.parametrize("name", REFUSED)
 def test_changes_that_no_replay_could_make_are_refused(name):
     make, does, why = REFUSED[name]

@@ -466,4 +466,4 @@ PROGRAMS = _parsed(_TEXT)
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
     "for_over_hop_gen", "in_operator_iter", "list_of_gens_hop", "map_hop_loop", "refused_copy_is_caught",
-    "result_function_closure", "set_changed_behind_a_property", "star_iter", "swallowed", "swallowed_host",))
+    "result_function_closure", "star_iter", "swallowed", "swallowed_host",))

@@ -490,7 +490,7 @@ def turn(i): c.k = c.k + 1
 """
 
 PROGRAMS = dict(part.split("\n", 1) for part in _TEXT.split("### ")[1:])
-REFUSED = frozenset(("del_side_effect", "set_behind_a_descriptor_changed", "argument_record_gains", "deep_copy_of_a_view"))
+REFUSED = frozenset(("del_side_effect", "argument_record_gains", "deep_copy_of_a_view"))
 
 # Recordings of eight calls, if more than four.
 MOST = {"partial_fn": 8, "library_getattr": 8, "library_list_grows": 8, "list_in_a_context_variable": 8,
