@@ -1,5 +1,6 @@
 """Gradients through a replayed trace: the backward graph, recorded once with the forward and run in backward."""
 
+import functools
 from dataclasses import dataclass
 from operator import is_
 from typing import Any
@@ -161,6 +162,17 @@ class Differential:
                             [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
                             rewritten, bare, starts, back.error)
+
+    @functools.cached_property
+    def endless(self) -> frozenset:
+        """The numbers of the wanted gradients that do not exist."""
+        return frozenset([i for i, (p, g) in enumerate(zip(self.wanted, self.grads))
+                          if (g is None if self.error is None else p not in self.tape.ends)])
+
+    @functools.cached_property
+    def guarded(self) -> list:
+        """For each memory (whether it is an input's, the number of the input or result), with None if nothing there is read."""
+        return [(False, None) if m is None or not m.results else (m.kind == "input", m.position) for m in self.memories]
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
@@ -417,21 +429,20 @@ def used_up(a) -> Output:
 
 def attach(differential, replay, results):
     """Put a replay on the tape, if anything that it used requires a gradient, and return its node."""
-    inputs = [replay.tensors[i] for i in differential.wanted]
-    ends = tuple([t._former_leaf if t._node is None else t._node for t in inputs])
-    is_there = [p in differential.tape.ends if differential.error else g is not None
-                for p, g in zip(differential.wanted, differential.grads)]
-    edges = tuple([e if there else None for e, there in zip(ends, is_there)])
-    if ends and not any(e is not None for e in ends):     # none at all: it all ends at leaves that the function has made
+    env, tensors = replay.env, replay.tensors
+    ends = tuple([t._former_leaf if t._node is None else t._node for t in [tensors[i] for i in differential.wanted]])
+    edges = ends
+    if differential.endless:
+        edges = tuple([None if i in differential.endless else e for i, e in enumerate(ends)])
+    if ends and not any(edges):     # none at all: it all ends at leaves that the function has made
         return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
-    env, tensors = replay.env, replay.tensors
     for kind, at, slot in differential.shared:
         if kind != "whole":         # which is there already
             env[slot] = (results if kind == "result" else tensors)[at]._a
     residuals = [env[slot] for slot, _ in differential.residuals]
-    guards = [None if m is None or not m.results else (tensors if m.kind == "input" else results)[m.position]._storage.guard()
-              for m in differential.memories]
+    guards = [None if at is None else (tensors if is_input else results)[at]._storage.guard()
+              for is_input, at in differential.guarded]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
     for k, i in enumerate(differential.results):
         if i in differential.rewritten:
