@@ -5,12 +5,11 @@ import importlib.util
 import operator
 import sys
 import types
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .reads import untracked_names
-from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
+from .stack import CONSTANTS, Walk, instructions_of, is_lookup, of_code, variables_of
 from .user_code import INGOT
 
 _QUERIES = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
@@ -79,7 +78,7 @@ class QueryLog:
         return frozenset().union(*self._names.values())
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def queries_of(code) -> AttributeQueries:
     """Return the queries of a code object."""
     named = frozenset(code.co_names)
@@ -102,12 +101,12 @@ def names_by_value(frame) -> frozenset:
     return frozenset(names)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def _has_positional_patterns(code) -> bool:
     return any(ins.opname == "MATCH_CLASS" and ins.arg for ins in instructions_of(code))
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def catches(code) -> bool:
     """Return whether code goes on after a missing attribute."""
     if not _CATCHES.isdisjoint(code.co_names):
@@ -120,7 +119,7 @@ def computes_names(code) -> bool:
     return not _ALL.isdisjoint(code.co_names) or table_variables(code) is None
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def table_variables(code) -> frozenset | None:
     """Return the parameters and free variables with a `__dict__` of which code does more than to look up names that it spells
     out; None if it takes the `__dict__` of anything else."""
@@ -156,7 +155,7 @@ class Names(Walk):
         return _Constant(ins.argval) if ins.opname in CONSTANTS and type(ins.argval) is str else None
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def imports_of(code) -> tuple:
     """Return ((module, level), steps) of the modules that code imports itself, and of what it reads of them."""
     found: dict = {}
@@ -201,7 +200,7 @@ def imported(module, level, package) -> types.ModuleType | None:
     return found if isinstance(found, types.ModuleType) and name.partition(".")[0] != INGOT else None
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def looks_at_types(code) -> bool:
     """Return whether code calls `type`, which tells a proxy from a plain number."""
     return "type" in code.co_names and any(

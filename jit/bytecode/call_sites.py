@@ -2,10 +2,9 @@
 
 import dis
 import sys
-from functools import lru_cache
 from typing import NamedTuple
 
-from .stack import CALLABLE_FIRST, CONSTANTS, ENDS, JUMPS, instructions_of
+from .stack import CALLABLE_FIRST, CONSTANTS, ENDS, JUMPS, instructions_of, of_code
 
 KEYWORDS_ALWAYS = sys.version_info >= (3, 14)      # a call with `*args` has a slot for keyword arguments in any case
 _HAS_PRECALL = sys.version_info < (3, 12)           # the instruction before CALL sees the same operands
@@ -68,7 +67,7 @@ class SuperSite(CallSite):
         return range(self.depth - 2, self.depth)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def call_sites_of(code) -> dict:
     """Return {offset: `CallSite`} of all calls that code can reach."""
     instructions = instructions_of(code)

@@ -4,9 +4,8 @@ Tensors are compared by identity there. A trace of such code holds only while th
 reaches otherwise.
 """
 
-from functools import lru_cache
 
-from .stack import CONSTANTS, instructions_of
+from .stack import CONSTANTS, instructions_of, of_code
 
 _NAMES = frozenset((
     "id", "hash", "is_", "is_not", "contains", "countOf", "indexOf", "index", "count", "remove", "discard", "isdisjoint",
@@ -15,7 +14,7 @@ _NAMES = frozenset((
 _BUILDS = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "BUILD_MAP", "MAP_ADD", "CONTAINS_OP"))
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def asks_identity(code) -> bool:
     """Return whether code may compare the identity of tensors; comparisons with constants, as `x is None`, do not count."""
     if not _NAMES.isdisjoint(code.co_names):

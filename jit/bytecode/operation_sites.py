@@ -3,11 +3,10 @@
 Python calls `type(x).__getitem__(x, key)` for `x[key]`. Each site tells the method and where its operands lie on the stack.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from .call_sites import KEYWORDS_ALWAYS, depths_of
-from .stack import instructions_of, is_lookup
+from .stack import instructions_of, is_lookup, of_code
 
 _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
            "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
@@ -52,7 +51,7 @@ class OperationSite(NamedTuple):
         return self.method in _ITEMS_TOO
 
 
-@lru_cache(maxsize=1024)
+@of_code(1024)
 def operation_sites_of(code) -> dict:
     """Return {offset: `OperationSite`} of all operations that code can reach."""
     depths, found, prefix = depths_of(code), {}, None

@@ -7,10 +7,11 @@ of that code starts, they are followed, and their values become guards.
 import re
 import types
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import NamedTuple
 
 from ...runtime.core.tensor import Tensor
-from .stack import CONSTANTS, instructions_of, is_lookup, variables_of
+from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
 from .user_code import dict_of, has_library_methods, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
@@ -19,8 +20,7 @@ LENGTH_OF, ANY_OF = ((LENGTH, LENGTH),), ((LENGTH, ANY),)
 MOST_LAST = 256         # items at the end of a list that have guards of their own
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(NamedTuple):
     """One read: a root and the steps from it, each ("attr", name), ("item", constant) or (LENGTH, LENGTH or ANY)."""
 
     root: str
@@ -59,13 +59,13 @@ _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def reads_of(code) -> tuple:
     """Return all chains that a code object reads, with their prefixes."""
     return tuple(dict.fromkeys([chain for _, chain in reads_at(code)]))
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def reads_at(code) -> tuple:
     """Return (offset of the instruction, chain that it reads) of all reads; the iterable of a loop is read at each turn."""
     found: dict[tuple, None] = {}
@@ -85,7 +85,7 @@ def reads_at(code) -> tuple:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def chains_of_generators(code) -> frozenset:
     """Return the chains to iterables of generator expressions that are not consumed where they are made."""
     instructions, found = instructions_in(code), set()
@@ -100,7 +100,7 @@ def chains_of_generators(code) -> frozenset:
     return frozenset(found)
 
 
-@lru_cache(maxsize=256)
+@of_code(256)
 def chains_in(code) -> tuple:
     """Return (index of the load, variable as in `_root_of`, steps, index behind them) for each variable that code reads."""
     instructions, arguments, found = instructions_in(code), unassigned_arguments(code), []
@@ -149,7 +149,7 @@ def is_measured(instructions, start, at) -> bool:
         call[0].opname, call[0].arg) == ("CALL", 1)
 
 
-@lru_cache(maxsize=256)
+@of_code(256)
 def instructions_in(code) -> tuple:
     """Return the instructions of code that have an effect; one of Python 3.13 that moves two variables counts as two."""
     found = []
@@ -209,7 +209,7 @@ def is_updated(instructions, at) -> bool:
     return first.opname == second.opname == "COPY" and first.arg == second.arg == 2 and is_lookup(third)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def stores_of(code) -> tuple:
     """Return chains whose last step is an attribute that the code assigns to or deletes."""
     found: dict[Chain, None] = {}
@@ -223,7 +223,7 @@ def stores_of(code) -> tuple:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def untracked_names(code) -> tuple:
     """Return (names, those that it assigns) of attributes of untracked objects: the code's own variables, items of a loop."""
     untracked = [ins for _, ins in untracked_in(code)]
@@ -260,7 +260,7 @@ def _names_in(text) -> list:
     return [text, *[name for path in paths for name in re.split(r"[.\[\]]", path)]]
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def writes_of(code) -> tuple:
     """Return the writes to globals and to variables of enclosing functions."""
     found, line = [], code.co_firstlineno
@@ -314,7 +314,7 @@ def is_computed(owner, name) -> bool:
     kind = type(owner)
     if is_user_function(getattr(kind, "__getattribute__", None)):
         return True
-    found = _in_class(kind, name)
+    found = in_class(kind, name)
     if type(found) is cached_property or found is MISSING:
         is_there = name in getattr(owner, "__dict__", ())
         if not is_there and (found is not MISSING or is_user_function(getattr(kind, "__getattr__", None))):
@@ -323,10 +323,11 @@ def is_computed(owner, name) -> bool:
         return is_user_function(found.fget)
     elif _is_getter(found):
         return hasattr(type(found), "__set__") or name not in getattr(owner, "__dict__", ())
-    return isinstance(owner, type) and _is_getter(_in_class(owner, name))
+    return isinstance(owner, type) and _is_getter(in_class(owner, name))
 
 
-def _in_class(cls, name):
+def in_class(cls, name):
+    """Return what a class or one of its bases holds under a name, or MISSING."""
     for c in cls.__mro__:
         found = c.__dict__.get(name, MISSING)
         if found is not MISSING:
@@ -336,8 +337,8 @@ def _in_class(cls, name):
 
 def static_attribute(cls, name):
     """Return what a class, or else its metaclass, holds under a name, or MISSING. No code of theirs runs."""
-    found = _in_class(cls, name)
-    return _in_class(type(cls), name) if found is MISSING else found
+    found = in_class(cls, name)
+    return in_class(type(cls), name) if found is MISSING else found
 
 
 def _is_getter(value) -> bool:

@@ -5,9 +5,9 @@ instruction makes the value, or None. Unknown instructions and jumps end it.
 """
 
 import dis
+import functools
 import sys
 from bisect import bisect
-from functools import lru_cache
 
 _HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a method and its object
 CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
@@ -28,7 +28,27 @@ _BUILT = frozenset(("BUILD_LIST", "BUILD_SET", "BUILD_SLICE", "BUILD_STRING", "B
 _CONTAINERS = frozenset(("BUILD_LIST", "BUILD_TUPLE", "BUILD_MAP", "BUILD_CONST_KEY_MAP"))
 
 
-@lru_cache(maxsize=256)
+def of_code(most=4096):
+    """Return a decorator that remembers what a function gives for its last code objects. These count by identity: to hash
+    code takes long."""
+    def remembering(function):
+        known: dict = {}
+
+        @functools.wraps(function)
+        def answer(code):
+            found = known.get(id(code))
+            if found is None:
+                if len(known) >= most:
+                    known.clear()
+                found = known[id(code)] = code, function(code)
+            return found[1]
+
+        return answer
+
+    return remembering
+
+
+@of_code(256)
 def instructions_of(code) -> tuple:
     """Return the instructions of a code object."""
     return tuple(dis.get_instructions(code))
@@ -137,7 +157,7 @@ ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "J
 JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
-@lru_cache(maxsize=1024)
+@of_code(1024)
 def _following(code) -> tuple:
     instructions = instructions_of(code)
     index = {ins.offset: at for at, ins in enumerate(instructions)}
@@ -154,7 +174,7 @@ def _following(code) -> tuple:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)
 def offsets_after(code, at: int) -> frozenset:
     """Return the offsets of the instructions that may run after one, itself among them if it is in a loop."""
     instructions, following = instructions_of(code), _following(code)

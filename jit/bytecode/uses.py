@@ -1,6 +1,5 @@
 """Uses of containers that chains lead to: guards see only what the code does with a list, dictionary, tuple or array."""
 
-from functools import lru_cache
 
 from .reads import (
     ATTRIBUTES,
@@ -15,7 +14,7 @@ from .reads import (
     names_in_text,
     untracked_in,
 )
-from .stack import CONSTANTS, Walk, is_lookup
+from .stack import CONSTANTS, Walk, is_lookup, of_code
 
 ADDED, STORED, INDEXED, PASSED, INSPECTED = "added", "stored", "indexed", "passed", "inspected"
 ITEMS = "items"         # only its items are appended to
@@ -36,7 +35,7 @@ SINGLE = frozenset((INDEXED, LAST))             # uses that only read items with
 _TESTS = ("TO_BOOL", "UNARY_NOT")                 # instructions that test for emptiness
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def uses_of(code) -> dict:
     """Return {chain: the only use of its value in the code, or None for several or others}.
 
@@ -67,7 +66,7 @@ def both(use, other):
     return next((both for some, both in _JOINT_USES if {use, other} <= some), None)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def compared_in(code) -> frozenset:
     """Return the chains whose values code compares by identity."""
     return frozenset([chain for chain, how, _ in _uses_in(code) if how == COMPARED])
@@ -78,7 +77,7 @@ def passed_in(code) -> list:
     return [(chain, offset) for chain, how, offset in _uses_in(code) if how == PASSED]
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def _uses_in(code) -> tuple:
     """Return (chain, use, offset of the call that takes it) for each place in the code."""
     found: list = []
@@ -184,7 +183,7 @@ def _is_store(instructions, at) -> bool:
             and instructions[at].opname.startswith("LOAD_") and instructions[at].opname not in ATTRIBUTES)
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def untracked_uses(code) -> frozenset:
     """Return (name, use, offset of the call that takes it) of attributes of untracked objects; their items have no guards."""
     instructions = instructions_in(code)

@@ -1,17 +1,29 @@
-"""Entries of classes that guards compare, past all descriptors, and one test for all guards on classes that share bases."""
+"""Entries of classes that guards compare, past all descriptors, and one test for all guards on a class.
 
+The interpreter numbers the states of a class: a change of the class, or of one of its bases, takes its number away. So while a
+class keeps the number that it had when its guards held, they hold.
+"""
+
+import ctypes
+import functools
 from dataclasses import dataclass
 from typing import Any
 
+from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.reads import MISSING
 from .absence import IMMUTABLE, AbsentNames
-from .guards import ReadCondition
-from .locations import is_slot, load
+from .guards import Condition, ReadCondition
+from .locations import held_in, is_slot
+from .snapshot import brief
+
+_BASE, _ORDER, _VERSION = 8 * 32, 8 * 43, 8 * 48        # offsets of tp_base, tp_mro and tp_version_tag (CPython 3.11 to 3.15)
+_MISSES = 2         # times that a class was another one before its tests are compiled
+_UNKNOWN = -1
 
 
 def owner_among(classes, name):
     """Return the first of some classes that has an attribute, or None."""
-    return next((c for c in classes if load(c, name, "attr") is not MISSING), None)
+    return next((c for c in classes if name in c.__dict__ and held_in(c, name) is not MISSING), None)
 
 
 @dataclass(frozen=True)
@@ -23,43 +35,186 @@ class ClassEntry:
 
     def __call__(self) -> Any:
         """Return the value, past all descriptors, or MISSING."""
-        owner = owner_among(self.cls.__mro__, self.name)
-        return MISSING if owner is None else load(owner, self.name, "attr")
+        for c in self.cls.__mro__:
+            if self.name in c.__dict__:
+                found = held_in(c, self.name)
+                if found is not MISSING:
+                    return found
+        return MISSING
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """Name that `super(below, x)` looks up in the user classes `above` of an object of a class or of this class itself."""
+
+    cls: type
+    above: tuple
+    name: str
+
+    def __call__(self):
+        """Return the class that holds the name."""
+        return owner_among(self.above, self.name)
+
+
+class ClassMembers(Condition):
+    """A class, with its bases, holds the same methods and properties under some names."""
+
+    def __init__(self, cls):
+        self.owner = cls
+        self.members: dict = {}     # name -> (method or property, the function that read it)
+
+    @property
+    def identity(self) -> tuple:
+        return "members", id(self.owner), frozenset(self.members)
+
+    def changed(self) -> list:
+        """Return the names with other objects than before."""
+        return [name for name, (was, _) in self.members.items() if ClassEntry(self.owner, name)() is not was]
+
+    def holds(self) -> bool:
+        return not self.changed()
+
+    def explained_by(self, written) -> bool:
+        """Return whether the function itself writes every name that changed."""
+        return all((id(self.owner), name) in written for name in self.changed())
+
+    def __str__(self):
+        name = next(iter([*self.changed(), *self.members]))
+        was, where = self.members[name]
+        now = ClassEntry(self.owner, name)()
+        return f"{self.owner.__qualname__}.{name} was {brief(was)}, is {brief(now)}" + (f" (read in {where})" if where else "")
 
 
 class ClassTests:
-    """Tests of many guards on classes: each class is asked once for all names that it must not have, and for each value."""
+    """Tests of many guards on classes: one for each class."""
 
     def __init__(self):
-        self._orders: dict = {}     # by id: classes whose bases are compared
-        self._absent: dict = {}     # {class: names that it must not have}
-        self._entries: dict = {}    # {(class, name): value}
+        self._guards: dict = {}     # {class: its guards}
 
     def take(self, guard) -> bool:
-        """Take a guard over, if names and identities in the classes tell whether it holds."""
-        if type(guard) is AbsentNames and guard.classes is not None:
-            self._lack(guard.owner, guard.classes, guard.names)
-            return True
-        return type(guard) is ReadCondition and type(guard.read) is ClassEntry and self._take_entry(guard)
-
-    def _take_entry(self, guard) -> bool:
-        cls, name = guard.read.cls, guard.read.name
-        owner = owner_among(cls.__mro__, name)
-        if owner is None or is_slot(cls, name) or vars(owner).get(name) is not guard.expected:
+        """Take a guard over, if names and identities in a class tell whether it holds."""
+        read: Any = guard.read if type(guard) is ReadCondition else None
+        if type(guard) is ClassMembers or (type(guard) is AbsentNames and guard.classes is not None):
+            cls = guard.owner
+        elif type(read) is Inheritance or (type(read) is ClassEntry and _is_an_entry(read, guard.expected)):
+            cls = read.cls
+        else:
             return False
-        self._lack(cls, [c for c in cls.__mro__[:cls.__mro__.index(owner)] if not c.__flags__ & IMMUTABLE], (name,))
-        if not owner.__flags__ & IMMUTABLE:
-            self._entries[owner, name] = guard.expected
+        self._guards.setdefault(cls, []).append(guard)
         return True
 
-    def _lack(self, cls, classes, names):
-        self._orders[id(cls)] = cls
+    def lines(self, name) -> list:
+        """Return the tests as expressions; `name` gives the name of an object in them."""
+        if not has_versions():
+            return [line for cls, guards in self._guards.items() for line in _EntryTests(cls, guards).lines(name)]
+        tests = [ClassVersion(cls, guards) for cls, guards in self._guards.items()]
+        return [f"({name(t)}.version == {name(t.current)}.value or {name(t)}.holds())" for t in tests]
+
+
+def _is_an_entry(read, expected) -> bool:
+    owner = owner_among(read.cls.__mro__, read.name)
+    return owner is not None and not is_slot(read.cls, read.name) and vars(owner).get(read.name) is expected
+
+
+class ClassVersion:
+    """Guards on one class, which hold as long as it has the number `version`."""
+
+    def __init__(self, cls, guards):
+        self._cls, self._guards = cls, guards
+        self.version, self.current = _UNKNOWN, _version_of(cls)
+        self._misses, self._test = 0, lambda: False
+
+    def holds(self) -> bool:
+        """Compare the class itself, and remember its number."""
+        type.__getattribute__(self._cls, "__sizeof__")      # a lookup, which gives it a number
+        version = self.current.value
+        self._misses += 1
+        if self._misses == _MISSES:
+            self._test = _EntryTests(self._cls, self._guards).compiled()
+        if not (self._test() or all([g.holds() for g in self._guards])):  # noqa: C419
+            return False
+        self.version = version or _UNKNOWN
+        return True
+
+
+class _EntryTests:
+    """Tests of guards on one class that compare names and objects in it and its bases."""
+
+    def __init__(self, cls, guards):
+        self._cls = cls
+        self._absent: dict = {}     # {class: names that it must not have}
+        self._entries: dict = {}    # {(class, name): value}
+        self._others: list = []     # guards without tests of this kind
+        for g in guards:
+            if type(g) is AbsentNames:
+                self._lack(g.classes, g.names)
+            elif type(g) is ClassMembers:
+                for name, (value, _) in g.members.items():
+                    self._add(name, value)
+            elif type(g.read) is ClassEntry:
+                self._add(g.read.name, g.expected)
+            else:
+                self._others.append(g)
+
+    def _add(self, name, value):
+        order = self._cls.__mro__
+        owner = next((c for c in order if vars(c).get(name) is value), None)
+        if owner is None:       # it is another one by now: no test holds
+            self._entries[self._cls, name] = value
+            return
+        self._lack([c for c in order[:order.index(owner)] if not c.__flags__ & IMMUTABLE], (name,))
+        if not owner.__flags__ & IMMUTABLE:
+            self._entries[owner, name] = value
+
+    def _lack(self, classes, names):
         for c in classes:
             self._absent.setdefault(c, set()).update(names)
 
     def lines(self, name) -> list:
         """Return the tests as expressions; `name` gives the name of an object in them."""
         spaces = {c: name(vars(c)) for c in {**self._absent, **{owner: None for owner, _ in self._entries}}}
-        return [*[f"{name(cls)}.__mro__ is {name(cls.__mro__)}" for cls in self._orders.values()],
+        return [f"{name(self._cls)}.__mro__ is {name(self._cls.__mro__)}",
                 *[f"{spaces[c]}.keys().isdisjoint({name(frozenset(names))})" for c, names in self._absent.items()],
-                *[f"{spaces[c]}[{key!r}] is {name(value)}" for (c, key), value in self._entries.items()]]
+                *[f"{spaces[c]}[{key!r}] is {name(value)}" for (c, key), value in self._entries.items()],
+                *[f"{name(g)}.holds()" for g in self._others]]
+
+    def compiled(self):
+        """Return a function that returns True only if all tests hold."""
+        names: dict = {}
+
+        def name(value):
+            names[f"o{len(names)}"] = value
+            return f"o{len(names) - 1}"
+
+        test = " and ".join(self.lines(name))
+        source = f"def test():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
+        exec(compile(source, "<class>", "exec"), names)
+        return names.pop("test")
+
+
+def _version_of(cls):
+    """Return the number of a class, where the interpreter keeps it; 0 until a name is looked up in it after a change."""
+    return ctypes.c_uint32.from_address(id(cls) + _VERSION)
+
+
+@functools.lru_cache(None)
+def has_versions() -> bool:
+    """Return whether the interpreter numbers classes, tried on two of our own."""
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+
+    def word(offset):
+        return ctypes.c_size_t.from_address(id(Derived) + offset).value
+
+    if not knows_objects() or (word(_BASE), word(_ORDER)) != (id(Base), id(Derived.__mro__)):
+        return False
+    seen, current = set(), _version_of(Derived)
+    for value in range(3):
+        seen.add(current.value)     # 0
+        type.__getattribute__(Derived, "__sizeof__")
+        seen.add(current.value)
+        Base.value = value      # type: ignore[attr-defined]
+    return len(seen) == 4 and 0 in seen

@@ -15,6 +15,8 @@ _LAST_KNOWN = (3, 15)       # the newest Python whose layout of frames was check
 _TRACING = f"{INGOT}.jit.tracing."         # modules whose frames are around the recorded function
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
 _MOST_WORDS = 12            # of a frame before its first local variable
+_FRAME = object.__basicsize__ + 8       # where a frame object keeps the address of the interpreter's frame
+_WORD_AT, _OBJECT_AT = ctypes.c_size_t.from_address, ctypes.py_object.from_address
 
 
 def unprofiled(function, /, *args, **kwargs):
@@ -46,18 +48,18 @@ def function_of(frame):
     slot = _function_slot()
     if slot is None:
         return None
-    address = _slots(frame)[slot] & _POINTER
-    try:
-        found = ctypes.cast(address, ctypes.py_object).value if address else None
-    except ctypes.ArgumentError as error:       # no stack is left
-        raise RecursionError("maximum recursion depth exceeded") from error
+    found = _object_at(_address_of(frame) + 8 * slot)
     return found if isinstance(found, types.FunctionType) and found.__code__ is frame.f_code else None
 
 
 def _slots(frame, count=3):
     """Return the first words of the interpreter's frame: a head, the outer frame, and a pointer to these (CPython 3.11 to
     3.15)."""
-    return (ctypes.c_size_t * count).from_address(ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value)
+    return (ctypes.c_size_t * count).from_address(_address_of(frame))
+
+
+def _address_of(frame) -> int:
+    return _WORD_AT(id(frame) + _FRAME).value
 
 
 @functools.lru_cache(None)
@@ -83,9 +85,17 @@ def stack_values(frame, slots) -> list | None:
         return None
     code = frame.f_code
     bottom = first + code.co_nlocals + len(set(code.co_cellvars).difference(code.co_varnames)) + len(code.co_freevars)
-    words = _slots(frame, bottom + max(slots, default=0) + 1)
-    addresses = [words[bottom + slot] & _POINTER for slot in slots]
-    return [ctypes.cast(address, ctypes.py_object).value if address else None for address in addresses]
+    start = _address_of(frame)
+    return [_object_at(start + 8 * (bottom + slot)) for slot in slots]
+
+
+def _object_at(address):
+    """Return the object to which a word of a frame refers, or None."""
+    word = _WORD_AT(address).value
+    if word & ~_POINTER:        # (three times as slow)
+        word = word & _POINTER
+        return ctypes.py_object.from_buffer(ctypes.c_size_t(word)).value if word else None
+    return _OBJECT_AT(address).value if word else None
 
 
 @functools.lru_cache(None)

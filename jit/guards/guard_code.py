@@ -79,6 +79,9 @@ def _line(guard, names, known):
     if is_method:
         return f"(_method := {start}).__func__ is {_name(names, guard.expected)} and _method.__self__ is _owner"
     if has_content:
+        kind = expected.empty_kind if type(expected) is Snapshot else None
+        if kind is not None:
+            return f"(_found := {start}).__class__ is {_name(names, kind)} and not _found"
         return f"{_name(names, expected)}.matches({start})"
     same = f"{start} is {_name(names, expected)}"
     return same if itself is None else f"({same} or {_name(names, guard)}.holds())"

@@ -1,7 +1,7 @@
 """Guards: conditions on state outside of a recording. Guards on values of Python state, on modules and on functions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.core.composite_tensors import PARTS, values_in
@@ -86,7 +86,7 @@ def changed_values_in(place, expected, now) -> list:
     if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(expected, "differing"):
         chain = place.chain
         parts = [((*chain.steps, (expected.step, key)), before, v) for key, before, v in expected.differing(now)]
-        return _changed_values_in_all([(Location(replace(chain, steps=steps), place.root), *both) for steps, *both in parts])
+        return _changed_values_in_all([(Location(chain._replace(steps=steps), place.root), *both) for steps, *both in parts])
     is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
     return [ChangedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []

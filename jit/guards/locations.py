@@ -301,7 +301,12 @@ def load(owner, key, kind):
         return view.current(owner)
     if is_slot(owner, key):
         return getattr(owner, key, MISSING)
-    found = getattr(owner, "__dict__", {}).get(key, MISSING)
+    return held_in(owner, key)
+
+
+def held_in(owner, name):
+    """Return what an object or a class itself holds under a name, behind what one thread sees there, or MISSING."""
+    found = getattr(owner, "__dict__", {}).get(name, MISSING)
     return found.hidden if type(found) is ThreadView else found
 
 

@@ -3,7 +3,7 @@
 import builtins
 import os
 import types
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from operator import is_
 from typing import Any
 
@@ -47,6 +47,11 @@ class Snapshot:
 
     def _values_of(self, container):
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
+
+    @property
+    def empty_kind(self):
+        """The class of an empty container of which nothing else counts, or None."""
+        return self.kind if self.kind in _WITHOUT_RULE and not self.items and not self.keys else None
 
     def with_items(self, items) -> "Snapshot":
         made = Snapshot.__new__(Snapshot)
@@ -187,7 +192,7 @@ def same_keys(now, before: tuple) -> bool:
     return len(keys) == len(before) and (all(map(is_, keys, before)) or all(map(are_exact, keys, before)))
 
 
-_WITHOUT_RULE = frozenset((dict, list, set, tuple))
+_WITHOUT_RULE = frozenset((dict, OrderedDict, list, set, tuple))
 _RULES: dict = {deque: vars(deque)["maxlen"], defaultdict: vars(defaultdict)["default_factory"]}
 
 

@@ -41,7 +41,7 @@ class DynamicAttributes:
         self.log, self._known, self._inputs, self._casts = log, known, inputs, casts
         self._reads, self.writes = reads, writes
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
-        self._answered: set = set()         # (class, names, whether code asks by name) of which the guards are made
+        self._answers: dict = {}            # (class, names, whether code asks by name) -> `names_in_class`, with guards made
         self.module_classes: list = []      # user classes of which there are modules
 
     def answer(self, question, text, value, reach):
@@ -53,6 +53,8 @@ class DynamicAttributes:
             return
         attributes, kind = attributes_of(value), type(value)
         in_class, nowhere = self._answer_of_class(question, kind)
+        if not (in_class or question.by_name or question.kinds or question.names & attributes.keys()):
+            return
         lacking = in_class - attributes.keys()
         if question.by_name and any("__getattr__" in vars(c) for c in kind.__mro__):
             self._reads.add_attributes(text, value, nowhere - attributes.keys())
@@ -60,7 +62,7 @@ class DynamicAttributes:
             lacking |= nowhere - attributes.keys()
         self._reads.add_absent(text, value, lacking)
         if question.kinds:
-            self._reads.add_attributes(text, value, ("__class__",))
+            self._reads.add_class(text, value)
             if is_user_namespace(kind):
                 reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
@@ -76,26 +78,30 @@ class DynamicAttributes:
 
     def _answer_of_class(self, question, cls) -> tuple:
         """Guard what code queries of a class, or of its instances and finds there; return `names_in_class`."""
-        in_class, nowhere = self.names_in_class(cls, question.names)
-        if (cls, question.names, question.by_name) in self._answered:
-            return in_class, nowhere
-        self._answered.add((cls, question.names, question.by_name))
+        place = cls, question.names, question.by_name
+        found = self._answers.get(place)
+        if found is not None:
+            return found
+        in_class, nowhere = found = self._answers[place] = self.names_in_class(cls, question.names)
         self._reads.add_attributes(cls.__qualname__, cls, in_class)
         if question.by_name:
             self._reads.add_absent(cls.__qualname__, cls, nowhere)
         for name in question.names - in_class - nowhere:
             self._reads.add_object_of_class(cls, name)
-        return in_class, nowhere
+        return found
 
     def names_in_class(self, cls, names) -> tuple:
         """Return which of some names a class knows (`known_in_class`), and which it has not."""
         if (cls, names) not in self._classes:
-            spaces = [vars(c) for c in (*cls.__mro__, *type(cls).__mro__)]
+            spaces = [c.__dict__ for c in (*cls.__mro__, *type(cls).__mro__)]
             # (an enum's `name` is there, and only its members answer)
-            nowhere = names.difference(*[space.keys() & names for space in spaces])
+            nowhere: Any = set(names)
+            for space in spaces:
+                nowhere -= space.keys() & nowhere
             if any(space.keys() & _ANSWERS for space in spaces[len(cls.__mro__):-2]):       # a metaclass of the user's
-                nowhere = frozenset(name for name in nowhere if not hasattr(cls, name))
-            self._classes[cls, names] = frozenset(n for n in names - nowhere if known_in_class(cls, n)), nowhere
+                nowhere = [name for name in nowhere if not hasattr(cls, name)]
+            nowhere = frozenset(nowhere)
+            self._classes[cls, names] = frozenset([n for n in names - nowhere if known_in_class(cls, n)]), nowhere
         return self._classes[cls, names]
 
     def add_module_class(self, cls):

@@ -4,7 +4,6 @@ import builtins
 import sys
 import types
 from collections import deque
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +88,7 @@ class ChainReads:
                 self.add(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
             elif chain.name in local:       # the call may have made the variable itself; its value was there before
                 is_own = chain.root == FREE and chain.name in own
-                self._add_local(replace(chain, root=ARGUMENT) if is_own else chain, frame, local[chain.name])
+                self._add_local(chain._replace(root=ARGUMENT) if is_own else chain, frame, local[chain.name])
         self.reads.order.at = None
 
     def add_imports(self, code=None, package=None):
@@ -190,7 +189,7 @@ class ChainReads:
             self._note_use(chain, value, found, self._uses.get(chain), self._calls.get(chain, ()))
         if not steps or type(at) in PLAIN_CONTAINERS:
             return Chain(ARGUMENT, chain.name, ()), ()
-        return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
+        return Chain(ARGUMENT, str(chain._replace(steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
 
     def add(self, chain, root, base):
         """Guard what a chain leads to from the object `base`, which `root` holds."""
@@ -203,7 +202,7 @@ class ChainReads:
         at = computed_at(base, chain.steps)
         if at is not None:
             self._add_computed(follow(base, chain.steps[:at]), *chain.steps[at])
-            chain = replace(chain, steps=chain.steps[:at])
+            chain = chain._replace(steps=chain.steps[:at])
         past = self._past_modules(chain, root, base)
         if past is None and real_table(follow(base, chain.steps)).__class__ is tuple:
             self._note_use(chain, base, follow(base, chain.steps), how, calls)

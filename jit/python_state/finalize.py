@@ -7,6 +7,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
 from ..errors.errors import DisturbedError, FirstTimeError, ReplacedError, TraceError
 from ..guards.absence import AbsentNames, AttributeNames
+from ..guards.class_entries import ClassMembers
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, EXTEND, RESTORED, STATE, WHOLE, StateInputs
@@ -120,7 +121,7 @@ class Finaliser:
 
     def _check_conditions(self, caches):
         for reading in self._reads.conditions.values():
-            fills = type(reading) in (AttributeNames, AbsentNames) and reading.explained_by(self._written)
+            fills = type(reading) in (AttributeNames, AbsentNames, ClassMembers) and reading.explained_by(self._written)
             what, *place = reading.identity
             is_set = (what == CONTEXT and (place[0], CONTEXT) in self._written) or (
                 what == HELD and tuple(place) in self._written) or (
@@ -128,6 +129,9 @@ class Finaliser:
             if what == DATA and not reading.holds():
                 raise FirstTimeError(f"it changed {reading.text}")
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
+                if type(reading) is ClassMembers and not is_alone():
+                    raise DisturbedError("while this function was recorded, it or another thread changed what it reads: "
+                                         f"{reading}")
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}; do one of the two "
                                  "outside")
 
@@ -148,7 +152,7 @@ class Finaliser:
         guards, found = self._reads.guards, {}
         for g in guards.values():
             for n, container in self._contents.on_the_way(g):
-                chain = replace(g.chain, steps=g.chain.steps[:n])
+                chain = g.chain._replace(steps=g.chain.steps[:n])
                 if (id(g.root), chain) not in guards:
                     found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(type(container))))
         return [*found.values()]

@@ -31,7 +31,7 @@ from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
-from ..bytecode.stack import Walk, instructions_of
+from ..bytecode.stack import Walk, instructions_of, of_code
 from ..bytecode.user_code import LIBRARIES
 from ..errors.errors import TraceError
 from ..guards.frames import is_user, restore_profiler
@@ -270,7 +270,7 @@ def _united(marks) -> frozenset | None:
     return frozenset().union(*filter(None, marks)) or None
 
 
-@functools.lru_cache(maxsize=4096)
+@of_code()
 def casts_of(code) -> dict:
     """Return {name of `CASTS` in code: may it be patched}: it is only called or used in `isinstance`, and types are not looked
     at."""

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, MISSING, Chain, static_attribute
+from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
 from ..bytecode.user_code import is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames
-from ..guards.class_entries import ClassEntry, owner_among
+from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.held_content import held_by
 from ..guards.known_objects import KnownObjects
@@ -116,7 +116,31 @@ class ReadLog:
 
     def add_attributes(self, text, owner, names):
         for name in names:
-            self.add_attribute(text, owner, name, read(owner, (("attr", name),)))
+            if not (isinstance(owner, type) and self._add_member(owner, name)):
+                self.add_attribute(text, owner, name, read(owner, (("attr", name),)))
+
+    def _add_member(self, cls, name) -> bool:
+        """Guard a method or property of a class together with others; return whether the name is one."""
+        place = "members", id(cls)
+        known = self.conditions.get(place)
+        if known is not None and name in known.members:
+            return True
+        member, kind = in_class(cls, name), type(cls)
+        above = in_class(kind, name)        # which comes first in `cls.name`, if it is a data descriptor
+        if type(member) not in _METHODS or hasattr(type(above), "__set__"):
+            return False
+        if above is MISSING and not kind.__flags__ & IMMUTABLE:
+            self.add_absent(kind.__qualname__, kind, {name})
+        if known is None:
+            known = self.conditions[place] = ClassMembers(cls)
+        known.members[name] = member, self.reader
+        self.add_hidden(member.fget if type(member) is property else getattr(member, "__func__", member))
+        return True
+
+    def add_class(self, text, value):
+        """Guard the class of an object, if another one can be given to it."""
+        if not type(value).__flags__ & IMMUTABLE or isinstance(value, types.ModuleType):
+            self.add_attributes(text, value, ("__class__",))
 
     def add_attribute(self, text, owner, name, value):
         chain = Chain(ARGUMENT, text, (("attr", name),))
@@ -138,8 +162,9 @@ class ReadLog:
             if owner is None:
                 continue
             if owner is not classes[0]:         # one before it may get the name
-                self.add_condition(ReadCondition.of(("super", id(classes[0]), id(owner), name),
-                                                    partial(owner_among, classes, name), f"the class of super().{name}"))
+                lookup = Inheritance(first if isinstance(first, type) else type(first), tuple(classes), name)
+                self.add_condition(ReadCondition(("super", id(lookup.cls), id(cls), name), lookup, owner,
+                                                 f"the class of super().{name}"))
             if known_in_class(owner, name):
                 self.add_attributes(owner.__name__, owner, (name,))
             else:
@@ -156,7 +181,7 @@ class ReadLog:
             if names:
                 self.add_attributes(kind.__qualname__, kind, names)
                 if self._known.existed(first):
-                    self.add_attributes(self._known.name_of(first), first, ("__class__",))
+                    self.add_class(self._known.name_of(first), first)
 
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""

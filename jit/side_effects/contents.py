@@ -10,7 +10,6 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from contextlib import contextmanager
-from functools import lru_cache
 from itertools import islice
 from operator import is_, is_not
 
@@ -19,7 +18,7 @@ import numpy as np
 from ...ir.symbols.substitute import has_symbols, replaced
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, follow, key_text, unassigned_arguments
-from ..bytecode.stack import instructions_of, position_of
+from ..bytecode.stack import instructions_of, of_code, position_of
 from ..bytecode.uses import (
     ADDED,
     COUNTED,
@@ -505,7 +504,7 @@ _ALL_OF_IT: dict = {**dict.fromkeys((*SINGLE, KEYED, GROWN, COUNTED)), MEASURED:
 _ANY = "*"          # stands for every attribute name
 
 
-@lru_cache(maxsize=4096)
+@of_code()
 def calls_of(code) -> dict:
     """Return {chain: the calls, as (code, offset), that take its value as an argument}."""
     found: dict = {}

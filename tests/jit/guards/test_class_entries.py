@@ -1,10 +1,18 @@
-"""Guards on what classes hold, and on what they lack, are joined in one test for all classes: each change is noticed."""
+"""Guards on what classes hold, and on what they lack, are one test for each class: each change is noticed."""
 
 import pytest
 
 import ingot
 from ingot import jit
+from ingot.jit.guards import class_entries
 from ingot.jit.guards.guard_code import tests_of as lines_of
+
+
+@pytest.fixture(params=["numbers of classes", "entries"])
+def ways(request, monkeypatch):
+    """Whether the interpreter numbers the states of classes."""
+    assert class_entries.has_versions()
+    monkeypatch.setattr(class_entries, "has_versions", lambda: request.param == "numbers of classes")
 
 
 class Fixed:
@@ -65,7 +73,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_of_classes_is_noticed(name, by_name):
+def test_a_change_of_classes_is_noticed(name, by_name, ways):
     def life(wrap):
         program = Program(by_name)
         fn, seen = wrap(program.__call__), []
@@ -99,3 +107,111 @@ def test_classes_with_common_bases_share_their_tests():
     assert len(guards) >= 200
     assert entry.check()
     assert len(lines_of(guards, {})) < 100
+
+
+class Meta(type):
+    def rate(cls):
+        return 8.0
+
+
+def members():
+    """Return classes with methods and properties, and a function of objects of theirs."""
+    class Above:
+        def scale(self):
+            return 2.0
+
+        def late(self):
+            return 1.0
+
+    class Base(Above):
+        @property
+        def rate(self):
+            return 3.0
+
+        @staticmethod
+        def shift():
+            return 5.0
+
+        @classmethod
+        def name(cls):
+            return 7.0
+
+        def late(self):
+            return super().late() * 2
+
+    class Leaf(Base, metaclass=Meta):
+        calls = 0
+
+    objects = [Leaf(), Leaf()]
+
+    def fn(x):
+        return sum([x * o.scale() + o.rate * o.shift() + o.name() + o.late() for o in objects])
+
+    return Above, Base, Leaf, fn
+
+
+MEMBERS = {
+    "a method above": lambda a, b, c: setattr(a, "scale", lambda self: 4.0),
+    "a method before that above": lambda a, b, c: setattr(b, "scale", lambda self: 4.0),
+    "a property": lambda a, b, c: setattr(b, "rate", property(lambda self: 4.0)),
+    "a number before a property": lambda a, b, c: setattr(c, "rate", 4.0),
+    "a static method": lambda a, b, c: setattr(b, "shift", staticmethod(lambda: 4.0)),
+    "a class method": lambda a, b, c: setattr(b, "name", classmethod(lambda cls: 4.0)),
+    "a class method for a static one": lambda a, b, c: setattr(b, "shift", classmethod(lambda cls: 4.0)),
+    "the code of a method": lambda a, b, c: setattr(a.scale, "__code__", (lambda self: 4.0).__code__),
+    "what super() finds": lambda a, b, c: setattr(a, "late", lambda self: 4.0),
+    "no method before super()": lambda a, b, c: delattr(b, "late"),
+    "other bases": lambda a, b, c: setattr(b, "__bases__", (type("Other", (), {"scale": lambda self: 4.0, "late": a.late}),)),
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_change_of_methods_is_noticed(name, ways):
+    def life(wrap):
+        *classes, fn = members()
+        fn, seen = wrap(fn), []
+        for i in range(6):
+            if i == 3:
+                MEMBERS[name](*classes)
+            seen.append(fn(ingot.ones(2) * i).tolist())
+        return seen, fn
+
+    (want, _), (got, traced) = life(lambda fn: fn), life(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] == 2, traced.stats()["misses"]
+
+
+def test_classes_that_change_otherwise_are_replayed(ways):
+    """A counter of a class, and a method that is taken away and put back, cost no recording."""
+    above, _, leaf, fn = members()
+    traced = jit.trace(fn)
+    x = ingot.ones(2)
+    want, scale = fn(x).tolist(), above.scale
+    for _ in range(8):
+        leaf.calls += 1
+        above.scale = None
+        above.scale = scale
+        assert traced(x).tolist() == want
+    assert traced.stats()["compiles"] == 1, traced.stats()["misses"]
+
+
+def test_a_method_that_the_function_replaces_is_refused():
+    above, _, _, fn = members()
+
+    def replacing(x):
+        y = fn(x)
+        above.scale = 3.0
+        return y
+
+    with pytest.raises(jit.TraceError, match=r"scale"):
+        jit.trace(replacing)(ingot.ones(2))
+
+
+def test_a_class_has_one_test():
+    *_, fn = members()
+    traced = jit.trace(fn)
+    traced(ingot.ones(2))
+    (entry,) = traced._cache.all_entries()
+    lines = [line for line in lines_of(entry.guards.values(), {}) if ".version == " in line and "Structure" not in line]
+    assert 1 <= len(lines) <= 4
+    assert sum(type(g) is class_entries.ClassMembers for g in entry.guards.values()) >= 1
