@@ -9,6 +9,7 @@ from . import (
     memory,
     operators,
     precision,
+    recording,
     research,
     small,
     small_functions,
@@ -18,7 +19,7 @@ from . import (
 )
 
 GROUPS = {"small": small, "small_ops": small_ops, "small_functions": small_functions, "traced": traced,
-          "kernels": kernels, "layers": layers,
+          "recording": recording, "kernels": kernels, "layers": layers,
           "operators": operators, "inference": inference, "training": training, "research": research,
           "precision": precision, "memory": memory,
           "loading": loading, "gpu": gpu}
