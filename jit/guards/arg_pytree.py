@@ -172,7 +172,7 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
     if kind is float:
         return (float, x.hex()) if x == x else ByContent(x, exact(x))
     take = Flattener(leaves, numbers, made, read, met)
-    if is_derived(x):
+    if kind not in _STANDARD and is_derived(x):
         return take.once(x)
     if isinstance(x, tuple):
         return (kind, take.each(x))
@@ -245,7 +245,7 @@ class Flattener:
         if kind in PARTS:
             parts, make = PARTS[kind](x)
             return (MADE, (make, self.each(parts)))
-        if is_derived(x):
+        if kind not in _STANDARD and is_derived(x):
             attributes = self.named(getattr(x, "__dict__", {}).items())
             content = self.items(x) if isinstance(x, dict) else self.each(_base_of(kind).__iter__(x))
             more = x.maxlen if isinstance(x, deque) else x.default_factory if isinstance(x, defaultdict) else None

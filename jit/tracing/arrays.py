@@ -31,6 +31,7 @@ from ..python_state.patched_builtins import casts_of
 
 _CONVERTERS = tuple([FUNCTIONS[name] for name in ("tensor", "as_tensor", "asarray", "from_numpy")])
 _DATA = (0, "data", "obj", "ndarray")               # how they are given it
+_LIKE_TENSORS = frozenset((np.ndarray, list, tuple))  # types of which some objects become inputs
 _KINDS = ("dtype", "ndim")                          # attributes that are part of what a recording is good for
 _AT_LARGE = frozenset(("locals", "vars", "eval", "exec", "_getframe"))
 _MOST = 1 << 62                                     # of numbers in lists
@@ -74,7 +75,7 @@ class ArrayArguments:
 
     def stand_ins(self, args, kwargs) -> tuple:
         """Return (args, kwargs) with a `ArrayArgument` in place of each such array."""
-        given = [x for x in (*args, *kwargs.values()) if is_array(x) or is_index_list(x)]
+        given = [x for x in (*args, *kwargs.values()) if type(x) in _LIKE_TENSORS and (is_array(x) or is_index_list(x))]
         if not given:
             return args, kwargs
         arguments = named(self._fn, args, kwargs)

@@ -102,7 +102,7 @@ class TensorConditions:
         why = self._gradients.changed(arguments, self.storages, self.writes)
         if why is not None:
             return why
-        why = self._pairs.changed(arguments)
+        why = self._pairs.changed(arguments) if self._pairs else None
         if why is not None:
             return why
         for (_, _, query), (source, answer) in self.layouts.items():
