@@ -3,7 +3,6 @@
 import pickle
 import sys
 import types
-from functools import partial
 from typing import Any, Protocol
 
 from ...runtime.core.tensor import Tensor
