@@ -7,6 +7,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -84,11 +85,21 @@ def faults_of_source(source: str) -> Iterator[Finding]:
         comment = COMMENT.fullmatch(line)
         if comment and OPENINGS.match(comment[1]):
             yield Finding(number, "opening", comment[1])
-    for node in ast.walk(ast.parse(source)):
+    for node in documented(ast.parse(source)):
+        doc = ast.get_docstring(node)
+        if doc:
+            yield from faults_of(doc, node.body[0].lineno)
+
+
+def documented(tree: ast.Module) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield a module and all classes and functions in it. No expression holds one, so only statements are looked through."""
+    nodes: deque[ast.AST] = deque([tree])
+    while nodes:
+        node = nodes.popleft()
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            doc = ast.get_docstring(node)
-            if doc:
-                yield from faults_of(doc, node.body[0].lineno)
+            yield node
+        for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+            nodes.extend(getattr(node, field, ()))
 
 
 def main(paths: list[str]) -> int:
