@@ -52,8 +52,8 @@ def _methods(classes: str, names: str) -> str:
 _ALIASES = {"posix": "os", "nt": "os", "thread": "threading", "genericpath": "posixpath", "ntpath": "posixpath",
             "weakrefset": "weakref", "collections_abc": "collections", "sre": "re", "blake2": "hashlib", "md5": "hashlib",
             "sha1": "hashlib", "sha2": "hashlib", "sha256": "hashlib", "sha512": "hashlib", "sha3": "hashlib",
-            "pydecimal": "decimal", "pydatetime": "datetime", "strptime": "datetime", "distutils_hack": "importlib",
-            "frozen_importlib": "importlib", "frozen_importlib_external": "importlib"}
+            "pydecimal": "decimal", "pathlib": "pathlib", "pydatetime": "datetime", "strptime": "datetime",
+            "distutils_hack": "importlib", "frozen_importlib": "importlib", "frozen_importlib_external": "importlib"}
 
 # Module -> rule of its functions and classes that have no row below. Modules below another count as that one.
 _MODULES: dict = {
@@ -206,6 +206,8 @@ _CLASSES: dict = {
                      "numpy.random._generator.Generator", "numpy.random.bit_generator.BitGenerator",
                      "numpy.random.bit_generator.SeedSequence"), DRAWS),
 }
+# Classes whose own methods are refused, unless they have a row: they ask the system. Those of their bases are not.
+_REFUSED = frozenset(("pathlib.Path", "pathlib.PathBase"))
 _SIMPLE = (int, float, complex, bool, str, bytes, type(None), tuple, frozenset)
 
 
@@ -250,6 +252,8 @@ def rule_of_method(kind: type, name: str) -> Rule:
         row = _row(module, f"{cls.__qualname__}.{name}")
         if row is not None:
             return row
+        if name in vars(cls) and f"{module}.{cls.__qualname__}" in _REFUSED:
+            return REFUSED
         rule = PURE if cls in _SIMPLE else _CLASSES.get(f"{module}.{cls.__qualname__}")
         if rule is not None and cls is not object:
             return rule
