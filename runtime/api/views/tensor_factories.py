@@ -4,6 +4,7 @@ Constants are dispatched like any operator, so a recorder sees them; `created` t
 """
 
 from array import array
+from itertools import groupby
 
 import numpy as np
 
@@ -169,18 +170,33 @@ def _of_data(data, dtype) -> Tensor:
         return filled(None, (), data, dtype_or_default(dtype))
     if stands_for_number(data):
         return filled(None, (), data, number_dtype(data) if dtype is None else dt.as_dtype(dtype))
-    if tls.m.recorder is not None and type(data) in (list, tuple) and any(map(stands_for_number, data)):
-        return _of_numbers(data, dtype)
+    if tls.m.recorder is not None and isinstance(data, (list, tuple)):
+        shape, numbers = _flat(data)
+        if any(map(stands_for_number, numbers)) and {x.__class__ for x in numbers} <= {int, float}:
+            return _of_numbers(numbers, shape, dtype)
     return created(wrap(array_of(data, dtype)))
 
 
-def _of_numbers(data, dtype) -> Tensor:
+def _flat(data) -> tuple:
+    """Return (shape, elements) of nested sequences; no elements if their lengths differ."""
+    shape, level = [len(data)], list(data)
+    while level and all(isinstance(x, (list, tuple)) for x in level):
+        lengths = set(map(len, level))
+        if len(lengths) > 1:
+            return (), []
+        shape.append(lengths.pop())
+        level = [y for x in level for y in x]
+    return tuple(shape), level
+
+
+def _of_numbers(numbers, shape, dtype) -> Tensor:
     """Return a tensor of numbers, some of which may change from call to call."""
-    kinds = {x.__class__ for x in data}
-    if not kinds <= {int, float}:
-        return created(wrap(array_of(data, dtype)))
-    d = dt.as_dtype(dtype) if dtype is not None else Defaults.dtype if float in kinds else dt.int64
-    return sh.cat(*[filled(None, (1,), x, d) for x in data], dim=0)
+    is_float = any(x.__class__ is float for x in numbers)
+    d = dt.as_dtype(dtype) if dtype is not None else Defaults.dtype if is_float else dt.int64
+    runs = [(changes, list(run)) for changes, run in groupby(numbers, stands_for_number)]
+    parts = [part for changes, run in runs for part in (
+        [filled(None, (1,), x, d) for x in run] if changes else [created(wrap(array_of(run, d)))])]
+    return sh.reshape(sh.cat(*parts, dim=0), shape=shape)
 
 
 @api(method=False)

@@ -366,3 +366,17 @@ def test_a_mixture_of_experts():
     stats = traced.stats()
     assert stats["compiles"] <= MOST, stats["misses"]
     assert stats["graphs"] <= 3 * (1 + 3 * 3)       # of each recording: a segment for each count and each question
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: ingot.tensor(x.shape), lambda x: ingot.tensor([[x.shape[0], 1], [2, x.shape[0] * 2]]),
+    lambda x: ingot.tensor([(x.shape[0], 3), x.shape], dtype=ingot.float32), lambda x: x.new_tensor(x.shape),
+    lambda x: ingot.tensor([x.shape[0], 2.5], dtype=ingot.int64), lambda x: ingot.as_tensor(x.shape),
+    lambda x: ingot.tensor([[x.shape[0] / 2, 1], [2, 0.1]]), lambda x: ingot.tensor([[1, x.shape[0]], [x.sum().item(), 2]])])
+def test_tensors_of_nested_sizes(make):
+    traced = jit.trace(make)
+    for n in (3, 7, 5, 1):
+        x = ingot.ones(n, 2)
+        want, got = make(x), traced(x)
+        assert (got.tolist(), got.dtype) == (want.tolist(), want.dtype)
+    assert traced.stats()["compiles"] <= 2
