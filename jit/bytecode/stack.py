@@ -20,7 +20,8 @@ _LOADS = CONSTANTS | {"LOAD_DEREF", "LOAD_CLOSURE", "LOAD_NAME", "LOAD_CLASSDERE
 _FIXED = {       # (values taken, values left)
     "BEFORE_WITH": (1, 2), "BINARY_OP": (2, 1), "BINARY_SLICE": (3, 1), "BINARY_SUBSCR": (2, 1), "CALL_INTRINSIC_1": (1, 1),
     "COMPARE_OP": (2, 1), "CONTAINS_OP": (2, 1), "CONVERT_VALUE": (1, 1), "FORMAT_SIMPLE": (1, 1), "FORMAT_WITH_SPEC": (2, 1),
-    "GET_ITER": (1, 2 if _HAS_POSITION else 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1), "LOAD_METHOD": (1, 2),
+    "DELETE_SUBSCR": (2, 0), "GET_ITER": (1, 2 if _HAS_POSITION else 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1),
+    "LOAD_METHOD": (1, 2),
     "POP_TOP": (1, 0), "RETURN_VALUE": (1, 0), "STORE_ATTR": (2, 0), "STORE_DEREF": (1, 0), "STORE_GLOBAL": (1, 0),
     "STORE_SLICE": (4, 0), "STORE_SUBSCR": (3, 0), "TO_BOOL": (1, 1), "UNARY_INVERT": (1, 1), "UNARY_NEGATIVE": (1, 1),
     "UNARY_NOT": (1, 1), "UNARY_POSITIVE": (1, 1)}
@@ -158,7 +159,8 @@ JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
 @of_code(1024)
-def _following(code) -> tuple:
+def following_of(code) -> tuple:
+    """Return the positions of the instructions that may run next after each one, handlers of errors included."""
     instructions = instructions_of(code)
     index = {ins.offset: at for at, ins in enumerate(instructions)}
     found: list[set] = [set() for _ in instructions]
@@ -177,7 +179,7 @@ def _following(code) -> tuple:
 @functools.lru_cache(maxsize=4096)
 def offsets_after(code, at: int) -> frozenset:
     """Return the offsets of the instructions that may run after one, itself among them if it is in a loop."""
-    instructions, following = instructions_of(code), _following(code)
+    instructions, following = instructions_of(code), following_of(code)
     seen: set = set()
     stack = [*following[at]]
     while stack:

@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import imported, imports_of
+from ..bytecode.branches import reads_with
 from ..bytecode.reads import (
     ARGUMENT,
     FREE,
@@ -82,7 +83,7 @@ class ChainReads:
         if any(real(root_value(frame.f_globals, name)) is not getattr(builtins, name) for name in ONLY_LOOK & {*code.co_names}):
             self._uses = dict.fromkeys(self._uses)      # another function has the name of a builtin that only looks
         note_arguments(frame, self._inputs, self._contents, self._uses)
-        for chain in reads_of(code):
+        for chain in reads_with(code, local):
             self.reads.order.at = code, chain
             if chain.root == GLOBAL:
                 self.add(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
