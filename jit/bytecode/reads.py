@@ -235,6 +235,13 @@ def untracked_names(code) -> tuple:
     return frozenset(names), frozenset(assigned)
 
 
+@of_code()
+def untracked_reads(code) -> frozenset:
+    """Return the names of attributes of untracked objects that code reads, without those that it only assigns."""
+    names = {i.argval for _, i in untracked_in(code) if i.opname in ATTRIBUTES} | names_in_text(code)
+    return frozenset(names.union(*[untracked_reads(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)]))
+
+
 def names_in_text(code) -> set:
     """Return attribute names in strings of the code: of `getattr`, formats and patterns."""
     names: set = set()

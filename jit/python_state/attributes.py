@@ -137,6 +137,8 @@ class DynamicAttributes:
         if type(name) is str and self._known.existed(owner):
             with self._casts.removed():
                 self._add_name(owner, name)
+        if isinstance(owner, Module):
+            self._reads.module_reads.add((id(owner), name))
 
     def query_all(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object, including those of its classes `with_classes`."""
@@ -146,6 +148,8 @@ class DynamicAttributes:
             _counts_by_attributes(owner)
         elif self._known.existed(owner):
             self.add_names(owner, with_classes)
+        if isinstance(owner, Module):
+            self._reads.module_reads.update([(id(owner), name) for name in attributes_of(owner)])
 
     def add_names(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object that lives outside."""

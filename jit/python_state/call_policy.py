@@ -304,6 +304,7 @@ class CallPolicy:
         names = frozenset(".".join(function.__reduce__()[1]).split(".") if type(function) is operator.attrgetter else ())
         if names or (type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME):
             queries = NO_QUERIES._replace(names=names, by_name=True) if names else ANY_ATTRIBUTE
+            self._chains.attributes.writes.modules.read |= names
             self._reachable.query(queries)
             self._reachable.use(call.frame.f_code, queries, names)
 

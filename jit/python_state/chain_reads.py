@@ -147,7 +147,7 @@ class ChainReads:
         reads, stores = [self._past_own(chains, frame, own) for chains in (reads_of(frame.f_code), stores_of(frame.f_code))]
         names, assigned = [frozenset([key for steps in found for kind, key in steps if kind == "attr"])
                            for found in (reads, [steps[-1:] for steps in stores if len(steps) > 1])]
-        return names | assigned, assigned
+        return names, assigned
 
     def _past_own(self, chains, frame, own) -> list:
         """Return the steps of chains from the first one that the call may answer anew."""

@@ -89,8 +89,10 @@ class Finaliser:
         return [ModulesGuard(seen.values(), self._inputs, before, toggled)] if seen else []
 
     def _is_unread(self, t) -> bool:
-        reads = self._reads
-        return not reads.by_name and (t.place in self._writes.modules.unread or t.place not in reads.module_reads)
+        reads, modules = self._reads, self._writes.modules
+        if reads.by_name or not isinstance(t.owner, Module):
+            return False
+        return t.place in modules.unread or not (t.place in reads.module_reads or modules.may_be_read(t.owner, t.key))
 
     def _check_replaced(self):
         """Raise if the recording relies on an object that it replaces: no later call would find it."""

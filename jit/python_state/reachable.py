@@ -92,6 +92,7 @@ class Reachable:
                 self._answer_of_module(m, question.names)
         kind = attributes.log.add_computing(queries)
         if kind is not None:
+            self._reads.by_name = True
             for value, text, _ in list(self._known.outside.values()):
                 attributes.answer_with_all(kind, text, value, self.add)
 
@@ -180,6 +181,8 @@ class Reachable:
 
     def takes_all(self, value, sets=False):
         """Guard all attributes of an object, for code that takes its `__dict__` or is not tracked; `sets`: and may set them."""
+        if isinstance(value, Module):
+            self.attributes.query_all(value, False)
         if id(value) not in self._known.outside:
             return
         text = self._known.name_of(value)

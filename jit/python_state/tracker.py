@@ -21,7 +21,7 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of, table_variables
 from ..bytecode.identity import asks_identity
-from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
+from ..bytecode.reads import FREE, GLOBAL, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
@@ -48,6 +48,7 @@ from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
+_READ_ANY = frozenset(("__dict__", "format", "format_map"))         # code in C reads attributes for these
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
@@ -265,9 +266,11 @@ class Tracker:
     def _attribute_queries(self, frame, own) -> frozenset:
         """Log the attributes that code reads of untracked objects; return their names."""
         code = frame.f_code
-        self.reads.by_name = self.reads.by_name or not BY_NAME.isdisjoint(code.co_names)
+        self.reads.by_name = self.reads.by_name or not _READ_ANY.isdisjoint(code.co_names)
         late, assigned = self.chains.names_past_own(frame, own)
-        more = names_by_value(frame) | late
+        by_value = names_by_value(frame)
+        self.writes.modules.read |= untracked_reads(code) | by_value | late
+        more = by_value | late | assigned
         queries = queries_of(code).with_names(more, assigned)
         if not queries.by_name and self._is_caught(frame):
             queries = queries._replace(by_name=True)

@@ -4,12 +4,13 @@ The log holds each location with its value from before. At the end of the call b
 effect of the recording.
 """
 
-import inspect
 import types
+from functools import lru_cache
+from typing import Any
 
 from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import GLOBAL, MISSING, VIEWED
+from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
 from ..bytecode.user_code import attributes_of_module, is_user_defined
 from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
@@ -198,7 +199,7 @@ def _is_still(before, now) -> bool:
 
 def _has_setter(owner, name) -> bool:
     """Return whether assigning to an attribute calls a function of user code, which is tracked itself."""
-    found = inspect.getattr_static(type(owner), str(name), None)
+    found = static_attribute(type(owner), name)
     return isinstance(found, property) and type(found.fset) is types.FunctionType and is_user_defined(found.fset)
 
 
@@ -214,6 +215,7 @@ class ModuleWrites:
         self._tables: dict = {}      # by id: (module, its parameters, children and hooks, and the names of its buffers)
         self._ran: set = set()       # ids of modules whose library code may have read the mode
         self._names: set = set()     # attributes of untracked objects that code reads or writes
+        self.read: set = set()       # attributes of untracked objects that code reads
         self.unread: set = set()     # locations that the run wrote without having read them
 
     def remember(self, module) -> list:
@@ -251,6 +253,11 @@ class ModuleWrites:
             self.unread.add(place)
         return True
 
+    def may_be_read(self, module, name) -> bool:
+        """Return whether code may read an attribute of a module to which no chain leads, library code of its class included."""
+        kind: Any = type(module)
+        return name in self.read or (id(module) in self._ran and not _names_in_library(kind).isdisjoint((name, "getattr")))
+
     def targets(self, known) -> list:
         """Return `Target`s of the written attributes, except for `known` locations."""
         found = []
@@ -272,6 +279,14 @@ class ModuleWrites:
     def reached(self) -> list:
         """Return the modules of which such an attribute may have been read or written, whether or not they ran."""
         return [m for m, before in self._first.values() if not self._names.isdisjoint({*before, *_attributes(m)})]
+
+
+@lru_cache(maxsize=1024)
+def _names_in_library(kind) -> frozenset:
+    """Return the names in the code of a library's layers among a class of modules and its bases."""
+    layers = [c for c in kind.__mro__ if "forward" in vars(c) and c is not Module and not is_user_defined(c)]
+    codes = [f.__code__ for c in layers for f in vars(c).values() if isinstance(f, types.FunctionType)]
+    return frozenset([name for code in codes for name in code.co_names])
 
 
 def _attributes(m) -> dict:

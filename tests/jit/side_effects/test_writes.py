@@ -3,6 +3,7 @@
 import array
 import collections
 import contextlib
+import copy
 import functools
 import io
 import itertools
@@ -372,3 +373,56 @@ def test_writes_of_some_calls_cost_few_recordings():
     for i in range(30):
         traced(ingot.ones(3) * (1 if i % 3 else -1))
     assert traced.stats()["compiles"] <= 6, traced.stats()["misses"]
+
+
+class Stateful(nn.Module):
+    """Module with a number that it reads on some way, and writes afterwards."""
+
+    def __init__(self, read):
+        super().__init__()
+        self.read, self.last, self.drop = read, 1.0, nn.Threshold(1.0, 5.0)
+
+    def forward(self, x, i):
+        y = self.read(self, x)
+        self.last = self.drop.threshold = i * 2.0
+        return y
+
+
+def by_own_variable(m, x):
+    own = m
+    m = own
+    return x * own.last
+
+
+MODULE_READS = [
+    by_own_variable, lambda m, x: x * sum([n.last for n in [m, m]]), lambda m, x: x * next(m.modules()).last,
+    lambda m, x: x * copy.copy(m).last, lambda m, x: x * max([m], key=lambda n: n.last).last,
+    lambda m, x: x * getattr(m, "la" + "st"), lambda m, x: x * vars(m)["last"], lambda m, x: x * m.__dict__["last"],
+    lambda m, x: x * operator.attrgetter("last")(m), lambda m, x: x * next(map(operator.attrgetter("last"), [m])),
+    lambda m, x: x * float(f"{m.last}"), lambda m, x: x * float("{0.last}".format(m)),  # noqa: UP030, UP032
+    lambda m, x: m.drop(x), lambda m, x: x * object.__getattribute__(m, "last"), lambda m, x: x * hasattr(m, "last"),
+]
+
+
+@pytest.mark.parametrize("read", MODULE_READS)
+def test_what_a_module_writes_may_be_read_before_on_any_way(read):
+    eager, traced = Stateful(read), jit.trace(Stateful(read))
+    for i in (1, 2, 2, 3, 1, 5):
+        x = ingot.tensor([0.5, 3.0])
+        assert eager(x, i).tolist() == traced(x, i).tolist()
+        assert (eager.last, eager.drop.threshold) == (traced.last, traced.drop.threshold)
+        if i == 3:
+            eager.last = traced.last = 77.0
+
+
+def test_what_a_module_writes_and_nothing_reads_costs_no_recording():
+    class Sized(nn.Module):
+        def forward(self, x):
+            self.seen, self.n = x.shape, x.shape[0]
+            return x * 2
+
+    traced = jit.trace(Sized())
+    for n in (4, 5, 7, 3, 9):
+        traced(ingot.ones(n, 2))
+        assert (traced.seen, traced.n) == ((n, 2), n)
+    assert traced.stats()["compiles"] == 2, traced.stats()["misses"]
