@@ -222,6 +222,7 @@ class MissHandler:
 
     def _enter(self, call, run, family):
         with self._cache.lock:
+            self._cache.changing.update(run.moving)
             self._targets = {**self._targets, **{t.place: t for t in run.template.effects[:MOST_TARGETS]}}
             alike = [entry for entry in call.met if _names(entry.symbols) == _names(run.symbols)]   # a tree has one set of them
             merged = any([entry.add(run.recording, run.guards) for entry in alike])  # noqa: C419  (all of them)

@@ -205,13 +205,13 @@ class Family:
         return same
 
     def _pin(self, symbols, names):
-        """Note the places whose very value a recording uses. A number counts after two values, and not if it is free for
+        """Note the places whose very value a recording uses. A place counts after two values, and not if it is free for
         another one: `if step == 100:` is true once."""
         for place in [place for place, name in symbols.names.items() if name in names]:
             values = self.met_pinned.setdefault(place, set())
             values.add(symbols.scope.hints[symbols.names[place]])
             is_free = any(e.symbols.names.get(place) not in (None, *e.symbols.scope.pinned) for e in self.entries)
-            if place[0] == SIZE or (len(values) > 1 and not is_free):
+            if len(values) > 1 and not is_free:
                 self.pinned.add(place)
 
     def why(self, shapes, numbers) -> str:

@@ -32,7 +32,9 @@ from ..guards.arg_pytree import (
     unflatten,
 )
 from ..guards.frames import position_of, unprofiled
-from ..guards.locations import StateInputs
+from ..guards.guards import Guard
+from ..guards.locations import ChangedValue, Location, StateInputs
+from ..guards.snapshot import Exactly, Snapshot
 from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
@@ -139,6 +141,16 @@ def _array_or(argument, x):
     return argument.array if type(argument) is ArrayArgument else x
 
 
+def _scheduled_in(guard, scheduled):
+    """Yield the numbers in a guarded list of dictionaries that schedules set: rates in `opt.param_groups`."""
+    groups = guard.value() if scheduled else None
+    for i, group in enumerate(groups if type(groups) is list else ()):
+        for key, value in group.items() if type(group) is dict else ():
+            if (id(group), key) in scheduled and type(value) is float:
+                steps = *guard.chain.steps, ("item", i), ("item", key)
+                yield ChangedValue(Location(replace(guard.chain, steps=steps), guard.root), value)
+
+
 class Run:
     """An eager run of a function under a recorder, with `symbols` for its arguments. `run` calls the function."""
 
@@ -157,6 +169,7 @@ class Run:
         self.keeps_identity = False                 # if that is where what is recorded will be called
         self.recording: Any = None
         self.guards: list = []
+        self.moving: list = []      # `ChangedValue`s of the numbers that the run reads and moves on
 
     @staticmethod
     def _check_containers(before, tensors, now, read, were):
@@ -340,11 +353,22 @@ class Run:
             raise TraceError(f"this function cannot be traced: an argument is the {type(same[0][1]).__name__} that it reaches "
                              "otherwise, too, and it asks whether objects are the same; pass it in one way only")
 
+    def _moving_numbers(self, scheduled) -> list:
+        """Return the numbers that the run reads and then changes, or a schedule may: they differ at the next call."""
+        found: dict = {}
+        for g in self.guards:
+            is_compared = type(g) is Guard and type(g.expected) in (int, float, Snapshot, Exactly)
+            for m in (*g.changed_values(), *_scheduled_in(g, scheduled)) if is_compared else ():
+                if m.is_number:
+                    found.setdefault(m.place.identity, m)
+        return [*found.values()]
+
     def _set_guards(self, call, tracker, lookups, effects):
         """Turn what the run has read into guards, and finish the recording."""
         recorder = self.recorder
         self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.toggled_tensors(), recorder.links.touched,
                                                          held_by(self.template.spec))]
+        self.moving = self._moving_numbers(recorder.optimizers.schedules.scheduled)
         tracker.chains.caches.check()
         targets = relocated(self.template.effects, tracker.contents.sole_references)
         self.template = self.recording.template = replace(self.template, effects=targets)

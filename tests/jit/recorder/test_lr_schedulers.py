@@ -419,3 +419,49 @@ def test_host_functions_of_tensors_take_batches_of_any_size():
         x = ingot.arange(n, dtype=ingot.float32)
         assert traced(x).item() == ((x * 2).sum() * 3 + x.mean()).item()
     assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+
+
+class Descent(optim.Optimizer):
+    """A user's optimizer that counts its steps for each parameter."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1, "momentum": 0.9})
+
+    @ingot.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                p.sub_(p.grad * group["lr"] / (1 - group["momentum"] ** state["step"]))
+
+
+@pytest.mark.parametrize("name", ["none", "lambda", "plateau", *[
+    pytest.param(name, marks=pytest.mark.slow) for name in SCHEDULES if name not in ("lambda", "plateau", "own")]])
+def test_own_optimizers_and_operators(name):
+    """A counter and a rate change at each step; three recordings serve all."""
+    def life(wrap):
+        ingot.manual_seed(0)
+        double = jit.host(lambda x: x * 2)
+        net = nn.Linear(3, 2)
+        opt = Descent(net.parameters())
+        schedule = SCHEDULES[name](opt) if name != "none" else None
+
+        def step(x):
+            opt.zero_grad()
+            loss = net(x).square().mean() + double(x.detach()).mean()
+            loss.backward()
+            opt.step()
+            if schedule is not None:
+                schedule.step(*[loss] if name == "plateau" else [])
+            return loss
+        step, got = wrap(step), []
+        for i in range(20):
+            loss = step(ingot.full((4, 3), (i % 4) / 3 + 0.1))
+            got.append((plain(loss.detach()), plain(net.weight.detach()), opt.param_groups[0]["lr"]))
+        return got, step
+
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
