@@ -26,9 +26,13 @@ import numpy as np
 from . import polynomial as poly
 
 
-def _mark(x, spec, frame):
-    """Return a number's placeholder in a string, where its scope replaces it later."""
-    return None if x.scope.printer is None else x.scope.printer(x, spec, frame)
+def _written(x, spec=None):
+    """Return a number as `format` gives it, or `repr` without `spec`. It is fixed, unless the scope knows that nothing reads
+    the text."""
+    text = None if x.scope.printer is None else x.scope.printer(x, spec, sys._getframe(2))
+    if text is not None:
+        return text
+    return repr(pinned(x)) if spec is None else format(pinned(x), spec)
 
 
 def _poly_of(x):
@@ -160,16 +164,12 @@ class SymInt:
         return hash(self.__index__())
 
     def __repr__(self):
-        return self.text if self.scope.is_inner else repr(self.__index__())
+        return self.text if self.scope.is_inner else _written(self)
 
-    def __str__(self):
-        return repr(self)
+    __str__ = __repr__
 
     def __format__(self, spec):
-        if self.scope.is_inner:
-            return self.text
-        mark = _mark(self, spec, sys._getframe(1))
-        return format(self.__index__(), spec) if mark is None else mark
+        return self.text if self.scope.is_inner else _written(self, spec)
 
     def __bool__(self):
         return not self.scope.decide("==", self.poly)
@@ -576,17 +576,17 @@ class SymFloat:
         return _compare_real("ne", self, 0.0)
 
     def __hash__(self):
+        if self.scope.on_hash is not None and self.scope.on_hash(self):
+            return hash(self.hint)
         return hash(float(self))
 
     def __repr__(self):
-        return repr(float(self))
+        return _written(self)
 
-    def __str__(self):
-        return str(float(self))
+    __str__ = __repr__
 
     def __format__(self, spec):
-        mark = _mark(self, spec, sys._getframe(1))
-        return format(float(self), spec) if mark is None else mark
+        return _written(self, spec)
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(float(self), dtype)

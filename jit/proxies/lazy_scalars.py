@@ -185,9 +185,13 @@ class LazyScalar(NumberProxy):
     def __deepcopy__(self, memo):
         return self
 
+    def __repr__(self):
+        return _written(self)
+
+    __str__ = __repr__
+
     def __format__(self, spec):
-        mark = self.recorder.reads.printed.mark(self.tensor, self.hint, spec, sys._getframe(1)) if self.is_open else None
-        return format(self.force(), spec) if mark is None else mark
+        return _written(self, spec)
 
     def __bool__(self):
         return self != 0
@@ -200,6 +204,14 @@ class LazyScalar(NumberProxy):
 
     def __rdivmod__(self, other):
         return other // self, other % self
+
+
+def _written(x, spec=None):
+    """Return a number as `format` gives it, or `repr` without `spec`; its value is forced, unless nothing reads the text."""
+    text = x.recorder.reads.printed.text(x, spec, sys._getframe(2)) if x.is_open else None
+    if text is not None:
+        return text
+    return repr(x.force()) if spec is None else format(x.force(), spec)
 
 
 def operands(op, args) -> list:

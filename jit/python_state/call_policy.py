@@ -41,6 +41,7 @@ from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
+from ..guards.symbolic_lookups import PrivateTables
 from ..host.host_call import record
 from ..host.locks import LockLog
 from ..proxies.numpy_scalars import now
@@ -130,13 +131,15 @@ class CallPolicy:
     """Decisions about the calls of one recorded run that leave user code."""
 
     def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
-                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, casts: PatchedCasts, locks: LockLog):
+                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, casts: PatchedCasts, locks: LockLog,
+                 private: PrivateTables):
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
         self._chains, self._reachable = chains, reachable
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
-        reachable.on_operand = self.events.report_operations
+        self.private = private
+        reachable.on_operand = private.on_first = self.events.report_operations
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
 
@@ -224,6 +227,9 @@ class CallPolicy:
     def called(self, call: Called):
         """Note a call that user code is about to make, and the callables that it passes on."""
         self._locks.goes_on()
+        recorder: Any = tls.m.recorder
+        if recorder is not None and recorder.reads.printed.unread.calls:
+            recorder.reads.printed.unread.called(call)
         self._judge(call, call.function, call.args, call.kwargs)
         for x in call.operands():
             if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
@@ -232,6 +238,7 @@ class CallPolicy:
     def operated(self, operation: Operation):
         """Note an operation that user code is about to do: it calls a method of its operands."""
         site = operation.site
+        self.private.operated(site.method, operation.operands)
         for x in self._operands_in(operation.operands, site.reads_items):
             if site.is_attribute:
                 self._field(operation, x, site)

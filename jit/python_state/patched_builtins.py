@@ -417,7 +417,7 @@ def _patched_logging(really):
     """Wrap `logging.Logger.handle`."""
 
     def handle(logger, log_record):
-        recorder = tls.m.recorder
+        recorder: Any = tls.m.recorder
         if recorder is None:
             return really(logger, log_record)
         if log_record.exc_info:
@@ -425,11 +425,11 @@ def _patched_logging(really):
             raise TraceError(f"this function cannot be traced: it logs an exception at {line}; do so in a function that is "
                              "marked with jit.host")
 
-        def emit(args):
+        def emit(message, args):
             really(logger, logger.makeRecord(log_record.name, log_record.levelno, log_record.pathname, log_record.lineno,
-                                             log_record.msg, args, None, log_record.funcName))
+                                             written(message), args, None, log_record.funcName))
 
-        return record(recorder, emit, (log_record.args or (),), {})
+        return record(recorder, emit, (recorder.reads.printed.opened(log_record.msg), log_record.args or ()), {})
 
     return handle
 

@@ -29,6 +29,7 @@ from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..guards.snapshot import share_memory
+from ..guards.symbolic_lookups import PrivateTables
 from ..host.ordering import HostLog, ReadOrder
 from ..proxies.new_objects import NewObjects
 from ..recorder.own_code import OwnCode
@@ -69,9 +70,9 @@ def writes_pickles(frame) -> bool:
 class Tracker:
     """Tracker of one call of a traced function while it is recorded."""
 
-    def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset(), remade: RemadeObjects | None = None):
+    def __init__(self, inputs: StateInputs, private: PrivateTables, set_rates=frozenset(), remade: RemadeObjects | None = None):
         self.remade = remade or RemadeObjects(())
-        self.inputs = inputs = inputs or StateInputs()
+        self.inputs = inputs
         self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
         self.status = status = RecordingStatus(running_position)
         self.known = known = KnownObjects(status)
@@ -89,7 +90,7 @@ class Tracker:
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
         self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
         self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts, self.casts,
-                                self.hosts.locks)
+                                self.hosts.locks, private)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call

@@ -1,7 +1,8 @@
-"""Text with numbers that a traced function prints: `print(f"step {i}: {loss.item():.3f}")` prints at every call.
+"""Text with numbers that a traced function prints or logs: `print(f"step {i}: {loss.item():.3f}")` prints at every call.
 
-If the instructions that follow put the result of `format` into a string, and that only into `print`, a mark stands in the
-string. The number is inserted each time that it is printed.
+If the instructions that follow put the result of `format` into a string, and that only into `print` or a method of a logger, a
+mark stands in the string. The number is inserted each time that the text is shown. A text that nothing reads is plain
+(`unread_texts.py`).
 """
 
 import builtins
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.stack import Walk, instructions_of, position_of
-from ..guards.frames import is_user
 from ..proxies.lazy_scalars import LazyScalar, as_number
+from .unread_texts import UnreadTexts, asking_frame, is_logged
 
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 
@@ -38,6 +39,7 @@ class DeferredPrints:
 
     def __init__(self, recorder):
         self._recorder = recorder
+        self.unread = UnreadTexts(recorder)
         self._values: list = []
         self._sign = f"\0{secrets.token_hex(8)}"     # begins a mark; no user string has it
 
@@ -49,8 +51,16 @@ class DeferredPrints:
             return None
         return self._added(t.detach().clone() if t.ndim else LazyScalar(self._recorder, as_number(t, kind), value), spec)
 
-    def mark_number(self, x, spec: str, frame) -> str | None:
-        return self._added(x, spec) if self._recorder.reads.defers and is_user(frame) and _is_printed(frame) else None
+    def text(self, x, spec: str | None, frame) -> str | None:
+        """Return a symbolic or lazy number as `format` gives it, or `repr` without `spec`; None if it has to be fixed."""
+        frame = asking_frame(frame)
+        if frame is None:
+            return None
+        if self._recorder.reads.defers and (_is_printed(frame) or is_logged(frame)):
+            return self._added(x, spec or "")
+        if not self.unread.takes(x, frame):
+            return None
+        return repr(x.hint) if spec is None else format(x.hint, spec)
 
     def _added(self, x, spec) -> str:
         self._values.append(Formatted(x, spec))

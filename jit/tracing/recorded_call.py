@@ -244,7 +244,7 @@ class Run:
     def _record(self, call: Call):
         m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
-        tracker = recorder.tracker = Tracker(inputs, recorder.optimizers.schedules.scheduled, self._remade)
+        tracker = recorder.tracker = Tracker(inputs, lookups.private, recorder.optimizers.schedules.scheduled, self._remade)
         recorder.casts = tracker.casts
         args, kwargs = call.arguments(self.symbols)
         tracker.called(self.fn, args, kwargs, call.leaves[: call.own_counts[0]])
@@ -258,7 +258,7 @@ class Run:
         if call.containers is not None:
             self.containers, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
         if self.symbols is not None:
-            self.symbols.scope.printer = recorder.reads.printed.mark_number
+            self.symbols.scope.printer = recorder.reads.printed.text
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         left: list = []         # error and result, if the run is not recorded

@@ -1,6 +1,8 @@
 """Containers that a traced function indexes by a counter: members of sets and dictionaries, ints in lists, other uses of a
 list."""
 
+import math
+
 import pytest
 
 import ingot
@@ -121,3 +123,85 @@ def test_members_that_change_between_calls():
                 milestones.add(i + 2)
         return got
     assert run(jit.trace) == run(lambda f: f)
+
+
+def shared_by_equal_sizes(x):
+    out = []
+    made = {}
+    for n in (x.shape[0], 3, x.shape[1], 5):
+        key = type(n), n, math.copysign(1.0, n)
+        if key not in made:
+            made[key] = x * n
+        out.append(made[key])
+    return out[0] + out[1] + out[2] + out[3] + sum([a is b for a in out for b in out])
+
+
+def found_by_a_constant(x):
+    table = {}
+    table[x.shape[0]] = 2.0
+    return x * (table[8] + 1 if 8 in table else 3.0)
+
+
+def set_by_a_constant(x):
+    table = {}
+    for n in (5, x.shape[0], x.shape[0] + 1):
+        if n in table:
+            x = x + table[n]
+        table[n] = n
+    table[8] = 7.0
+    return x * table[x.shape[0]]
+
+
+def of_a_float(x):
+    table = set()
+    table = {}
+    table[x.shape[0] / 2] = 1.0
+    return x * 5 if 4 in table else x
+
+
+def deleted(x):
+    table = {}
+    table[x.shape[0], "a"] = 1.0
+    if (8.0, "a") in table:
+        del table[8, "a"]
+    return x * 2 if (x.shape[0], "a") in table else x
+
+
+def in_a_loop(x):
+    total = 0.0
+    for n in (x.shape[0], 8):
+        seen = {}
+        seen[n] = 1.0
+        seen[x.shape[0]] = 2.0
+        total = total + seen[n]
+    return x * total
+
+
+def passed_on(x):
+    table = {}
+    table[x.shape[0]] = 1.0
+    return x * sum(table)
+
+
+def under_two_names(x):
+    table = {}
+    table[x.shape[0]] = 1.0
+    other = table
+    return x * 2 if 8 in other else x
+
+
+def seen_by_another(x):
+    table = {}
+    table[x.shape[0]] = 1.0
+    return x * 2 if (lambda: 8 in table)() else x
+
+
+@pytest.mark.parametrize("fn", [shared_by_equal_sizes, found_by_a_constant, set_by_a_constant, of_a_float, deleted, in_a_loop,
+                                passed_on, under_two_names, seen_by_another], ids=lambda f: f.__name__)
+def test_sizes_as_keys_of_tables_that_the_function_makes(fn):
+    """Sizes equal to no other key share recordings; those of tables that other code sees have one each."""
+    traced = jit.trace(fn)
+    for n in (4, 9, 8, 7, 5, 3, 1, 2, 8, 12, 13):
+        x = ingot.ones(n, 2)
+        assert plain(traced(x)) == plain(fn(x)), n
+    assert fn in (passed_on, under_two_names, seen_by_another) or traced.stats()["compiles"] <= 7, traced.stats()["misses"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 import random
 
 import pytest
@@ -130,3 +131,22 @@ def test_prints_of_a_training_loop_cost_no_recordings():
     lines = printed(train).splitlines()
     assert [line[:9] for line in lines] == [f"step {i:4d}" for i in range(0, 50, 10)] and len({x[15:] for x in lines}) > 3
     assert step.stats()["compiles"] <= 4, step.stats()["misses"]
+
+
+@pytest.mark.parametrize("write, most", [
+    (lambda log, x: log.debug(f"shape {x.shape}"), 2), (lambda log, x: log.info(f"{x.shape} {x.shape[0]:>4}"), 2),
+    (lambda log, x: log.info(f"loss {x.sum().item():.3f}"), 2), (lambda log, x: log.warning(f"{x.shape[0] / 3:.2f}"), 2),
+    (lambda log, x: log.info(f"{x.shape[0]}".upper()), None), (lambda log, x: log.info(*[f"{x.shape[0]}"]), None)])
+def test_logged_texts_have_the_numbers_of_each_call(write, most):
+    log, seen = logging.getLogger("texts"), []
+    log.handlers, log.propagate = [logging.Handler()], False
+    log.handlers[0].emit = lambda record: seen.append(record.getMessage())
+    log.setLevel(logging.INFO)
+    eager, traced = lambda x: (write(log, x), x * 2)[1], jit.trace(lambda x: (write(log, x), x * 2)[1])
+    for n in (3, 7, 5, 9):
+        for fn in (eager, traced):
+            fn(ingot.ones(n, 2))
+        half = len(seen) // 2
+        assert seen[:half] == seen[half:]
+        seen.clear()
+    assert most is None or traced.stats()["compiles"] <= most, traced.stats()["misses"]
