@@ -1,6 +1,6 @@
 """The cache of a traced function: entries by the kind of a call, and families of calls that differ in sizes and numbers."""
 
-
+from ...ir.cached_property import cached_property
 from ...ir.locks import new_rlock
 from ..guards.exact_values import number_bits
 from ..guards.locations import MOST_LOCATIONS, ChangedValue
@@ -40,6 +40,10 @@ class Cache:
         with self.lock:
             return list(dict.fromkeys([e for known in self.entries.values() for e, _ in known]))
 
+    @cached_property
+    def _parameters(self) -> tuple:
+        return parameters_of(self._fn)
+
     def families(self):
         return self._families.values()
 
@@ -74,8 +78,7 @@ class Cache:
         with self.lock:
             family = self._families.get(kind)
             if family is None:
-                names = parameters_of(self._fn)
-                family = self._families[kind] = Family(labels=Labels(names, spec, call.locations, kinds))
+                family = self._families[kind] = Family(labels=Labels(self._parameters, spec, call.locations, kinds))
             if len(self._families) > MOST_KINDS:
                 del self._families[next(iter(self._families))]
             return family

@@ -238,7 +238,7 @@ class Family:
     def extend(self, changed):
         """Add numbers that every call looks up from now on, with their values in all calls so far."""
         self.examples = [(shapes, (*numbers, *[m.number for m in changed])) for shapes, numbers in self.examples]
-        self.labels.numbers += [str(m.place.chain) for m in changed]
+        self.labels.add_numbers([str(m.place.chain) for m in changed])
         for entry in (*self.entries, *self.fixed):
             entry.extend(changed)
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import is_dataclass
 from typing import Any
 
+from ...ir.cached_property import cached_property
 from ...ir.graph.printer import format_line
 from ...ir.symbols.substitute import function_of
 from ...runtime.nn.base.module import Module
@@ -24,31 +25,42 @@ class Labels:
     which held values of these `kinds`."""
 
     def __init__(self, parameters=(), spec=(tuple, ((tuple, ()), (dict, ()))), locations=(), kinds=()):
-        self.tensors: list = []
-        self.numbers: list = []
-        for name, part in argument_names(parameters, spec):
-            self._note(part, name)
-        for place, kind in zip(locations, kinds or ()):
-            if kind is not None:
-                (self.tensors if kind == TENSOR else self.numbers).append(str(place.chain))
+        self._call = parameters, spec, locations, kinds or ()
 
-    def _note(self, spec, text):
-        """Add the names of the tensors and numbers in a part of a call."""
-        if isinstance(spec, ByIdentity):
-            return
-        if spec == TENSOR or spec[0] is READ:
-            self.tensors.append(text)
-        elif spec[0] is NUMBER:
-            self.numbers.append(text)
-        else:
-            for part, name in parts_of(*spec):
-                self._note(part, text + name)
+    @cached_property
+    def _names(self) -> tuple:
+        """The names of the tensors, and those of the numbers; few kinds of calls are ever asked for them."""
+        parameters, spec, locations, kinds = self._call
+        tensors: list = []
+        numbers: list = []
+        for name, part in argument_names(parameters, spec):
+            _note(part, name, tensors, numbers)
+        for place, kind in zip(locations, kinds):
+            if kind is not None:
+                (tensors if kind == TENSOR else numbers).append(str(place.chain))
+        return tensors, numbers
+
+    def add_numbers(self, names: list):
+        self._names[1].extend(names)
 
     def of(self, place) -> str:
         """Return the name of a place: ("size", argument, dim) or ("number", position)."""
-        known = self.tensors if place[0] == SIZE else self.numbers
+        known = self._names[place[0] != SIZE]
         text = known[place[1]] if place[1] < len(known) else f"{place[0]} {place[1]}"
         return f"{text}.shape[{place[2]}]" if place[0] == SIZE else text
+
+
+def _note(spec, text, tensors: list, numbers: list):
+    """Add the names of the tensors and numbers in a part of a call."""
+    if isinstance(spec, ByIdentity):
+        return
+    if spec == TENSOR or spec[0] is READ:
+        tensors.append(text)
+    elif spec[0] is NUMBER:
+        numbers.append(text)
+    else:
+        for part, name in parts_of(*spec):
+            _note(part, text + name, tensors, numbers)
 
 
 def condition_in_words(condition: str, names: dict) -> str:
