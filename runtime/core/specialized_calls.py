@@ -7,6 +7,7 @@ call. Special modes and other types of arguments fall back to these two.
 """
 
 import inspect
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from ...ir.opdef.op import NO_GRAD, Op
 NAMES: dict = {"__name__": __name__, "_PLAIN": frozenset((bool, int, float, complex))}
 _THRESHOLD = 8                          # calls from which an operator is specialised
 _calls: dict = {}                       # counts of calls of other operators
+_expects: list = []                     # not empty inside of `expecting_more`
 
 
 class Form(NamedTuple):
@@ -35,10 +37,20 @@ class Form(NamedTuple):
 
 
 def count_call(op: Op) -> None:
-    """Count a call of an operator, and specialise the operator at the eighth."""
+    """Count a call of an operator, and specialise the operator at the eighth, or at once if this is `expecting_more`."""
     n = _calls[op] = _calls.get(op, 0) + 1
-    if n == _THRESHOLD:
+    if n == _THRESHOLD or (_expects and n < _THRESHOLD):
         specialize(op)
+
+
+@contextmanager
+def expecting_more():
+    """Specialise operators at their first call inside, since as many calls follow as make that pay."""
+    _expects.append(True)
+    try:
+        yield
+    finally:
+        _expects.pop()
 
 
 def specialize(op: Op) -> Any:

@@ -6,6 +6,8 @@ errors     refusals of the shape rule have the same words
 special    autocast, vmap, recorders and anomaly mode are not bypassed
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -239,3 +241,18 @@ def test_graph_values_with_arrays_go_to_their_builder():
     for _ in range(20):
         made = [ew.add(x, np.ones(3, np.float32)), ew.mul(2.0, x), ew.maximum(x, np.ones(3, np.float32))]
     assert all(type(v) is Value for v in made)
+
+
+def test_operators_are_specialised_at_once_where_more_calls_are_expected():
+    def calls_before(count) -> int:
+        op = Op(**{f.name: getattr(ew.add, f.name) for f in dataclasses.fields(Op)})
+        for n in range(1, 20):
+            count(op)
+            if type(op) is not Op:
+                return n
+        return 0
+
+    assert calls_before(specialized_calls.count_call) == 8
+    with specialized_calls.expecting_more():
+        assert calls_before(specialized_calls.count_call) == 1
+    assert calls_before(specialized_calls.count_call) == 8
