@@ -2,13 +2,14 @@
 
 The rule, in measured seconds of the calling thread:
 
-1. The first `FREE` calls record, compile and bind sizes as they need it. Some of them run eagerly to be **timed**, once calls
-   replay or `IN_A_ROW` calls made investments.
+1. The first `FREE` calls record, compile and bind sizes as they need it. Some of them run eagerly to be **timed**: two after
+   each two replays, or all of them after `IN_A_ROW` recordings in a row.
 2. Later calls **invest** only what they can afford. A recording, a compilation or a binding is made if all calls so far and its
    expected cost take at most `1 + LOOK + INVEST` times the eager calls. So replays that save time pay for new recordings, and a
    function that settles is compiled once it has run for some time.
 3. Calls **rest** if looking for a recording and replaying it takes longer than the eager call: they run without a look, until
-   looks take at most `LOOK` of the time.
+   looks take at most `LOOK` of the time. A resting call takes `PASSING_ON` longer than an eager one. A look after a rest is
+   expected to take as long as one that finds nothing. The last call of a rest is timed, and decides about the next one.
 4. Recordings **in a row** for one reason, after a first one, are useless until one of them is replayed. The third is worth a
    warning. From the `PATIENCE`-th on no call is recorded for a while, twice as long after each. A replay of one of them ends
    that.
@@ -34,8 +35,10 @@ IN_A_ROW, PATIENCE = 3, 16
 LONGEST_PAUSE = 2048    # calls
 LONGEST_REST = 1024     # calls
 SAMPLES, FEWEST = 3, 2  # timed eager calls of which the shortest counts, and how many of them are needed
+WARM, COLD = 7, 1e-3    # eager calls until they are quick, where one takes less seconds than loading its code into caches
 OUTLIER = 4             # times the usual seconds of a look that count at most
-SETTLED = 16            # replays after the last investment that are timed, if they pay; later ones are not
+PASSING_ON = 2e-7       # seconds that a traced function takes to call the function
+SETTLED = 8             # replays after the last investment that are timed, if they pay; later ones are not
 FROM_NOW_ON = "from now on"      # what a reason says of a value that later calls take as an input
 _VALUE = re.compile(r"\b(is|was|gave|has) .*?(?=;| \(read| \(needed|$)|(?<![\w:.\[])-?\d[\w.+-]*")
 
@@ -68,6 +71,63 @@ class Streak:
             self.unused = [*self.unused[1 - PATIENCE:], template]
 
 
+class EagerTimes:
+    """What an eager call takes: `seconds` of the shortest timed one of some; `rests` counts calls that rested."""
+
+    def __init__(self):
+        self._timed: deque = deque(maxlen=SAMPLES)
+        self.seconds, self.rests = 0.0, 0
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether eager calls may be much quicker than is known."""
+        return len(self._timed) < FEWEST or (self.rests < WARM and self.seconds < COLD)
+
+    def add(self, seconds: float) -> float:
+        """Add a timed call; return how much less the earlier calls took than was thought, as a factor."""
+        before = self.seconds
+        self._timed.append(seconds)
+        self.seconds = min(self._timed)
+        return self.seconds / before if self.seconds < before and self.rests <= 2 * WARM else 1.0
+
+
+class Looks:
+    """Looks for a recording.
+
+    seconds      expected ones of a look like the last one
+    dearest      of that, and of a look that finds nothing
+    count        looks since the last investment or rest
+    recording    the latest looks that all recorded; `investing`: that all invested
+    missed       whether the last look found no recording to replay
+    """
+
+    def __init__(self):
+        self._replays: deque = deque(maxlen=SAMPLES)
+        self._misses: deque = deque(maxlen=SAMPLES)
+        self.seconds, self.missed = 0.0, False
+        self.count = self.recording = self.investing = 0
+        self.records = self.misses = self.prepares = False      # what the present look does
+
+    @property
+    def dearest(self) -> float:
+        return max(self.seconds, _median(self._misses))
+
+    def add(self, seconds: float, has_invested: bool):
+        """Add the present look."""
+        self.missed, self.count = self.misses, self.count + 1
+        self.recording = self.recording + 1 if self.records else 0
+        self.investing = self.investing + 1 if has_invested else 0
+        (self._misses if self.missed else self._replays).append(seconds)
+        if self.prepares:               # later ones take other seconds
+            self._replays.clear()
+        self.seconds = _median(self._misses) if self.missed else min(self._replays, default=0.0)
+        self.records = self.misses = self.prepares = False
+
+
+def _median(seconds) -> float:
+    return sorted(seconds)[len(seconds) // 2] if seconds else 0.0
+
+
 class RecompileLimit:
     """Decides which calls of one function are looked up, recorded and compiled; `first` is the number of calls before.
 
@@ -81,24 +141,15 @@ class RecompileLimit:
     def __init__(self, by_count: bool = False, first: int = 0):
         self.by_count, self.watched, self.streak, self.invested = by_count, not by_count, Streak(), 0.0
         self._first = self._number = first
-        self._eager: deque = deque(maxlen=SAMPLES)
-        self._worth = self._spent = 0.0         # after the free calls: if all had been eager, and as they were
+        self._counted = first + FREE    # number of the last call that counts in `_worth` and `_spent`
+        self._eager, self.looks = EagerTimes(), Looks()
+        self._worth = 0.0               # seconds of all calls after the free ones, if they had been eager
+        self._spent = self._rested = 0.0        # seconds that they took: those that looked, and those that rested
         self._free = 0.0                # invested by the free calls
-        self._recent: deque = deque(maxlen=SAMPLES)     # seconds of calls that looked
         self._expected: dict = {}       # seconds by kind of investment
-        self._looks = self._in_a_row = 0        # calls since the last investment, and the latest that all made one
-        self._pause = self._pause_end = self._rest_end = 0
-        self._is_preparing = False
-
-    @property
-    def eager(self) -> float:
-        """Seconds of an eager call, as far as they were measured."""
-        return min(self._eager, default=0.0)
-
-    @property
-    def _look(self) -> float:
-        """Expected seconds of a call that looks for a recording: the median of some."""
-        return sorted(self._recent)[len(self._recent) // 2] if self._recent else 0.0
+        self._pause = self._pause_end = 0
+        self._rest_end = -1             # number of the last call that rests
+        self.is_timing = False          # whether calls rest only to be timed
 
     @property
     def _is_free(self) -> bool:
@@ -106,80 +157,96 @@ class RecompileLimit:
 
     @property
     def _ignores_costs(self) -> bool:
-        is_deterministic = DETERMINISTIC.get() != "default"     # (modes of users would see the public function)
+        is_deterministic = DETERMINISTIC.peek() != "default"     # (modes of users would see the public function)
         return self.by_count or is_deterministic or bool(OPEN_PROFILES or COUNTERS)
 
     # Looks and rests.
 
     def rest(self, number: int) -> int:
-        """Return how many calls from this one on run without a look, and let them rest; 0 if this one looks."""
-        calls = self.would_rest(number)
-        self._rest_end = max(self._rest_end, number + calls - 1)
-        if calls and not self._is_free:
-            self._worth += self.eager
-            self._spent += self.eager
+        """Return how many calls from this one on run without a look, and let them rest; 0 if this one looks. The last of them
+        is timed: those before it have warmed caches."""
+        calls = self._resting(number)
+        if number > self._rest_end and calls:
+            self._rest_end, self.is_timing, self.looks.count = number + calls - 1, not self._too_dear(), 0
+            self._eager.rests += calls
         return calls
 
-    def would_rest(self, number: int) -> int:
-        """Return how many calls `rest` would let run without a look."""
-        self._catch_up(number)
+    def would_look(self, number: int) -> bool:
+        """Return whether a call looks for a recording."""
+        return not self._resting(number)
+
+    def _resting(self, number) -> int:
         if self._ignores_costs:
             return 0
-        if number <= self._rest_end or self._times():
-            return 1
-        lack = self._spent + self._look - (1 + LOOK) * (self._worth + self.eager)
-        if self._is_free or lack <= 0:
-            return 0
-        return 1 + min(LONGEST_REST, int(lack / max(LOOK * self.eager, 1e-9)))
+        if number <= self._rest_end:
+            return self._rest_end - number + 1
+        self._catch_up(number)
+        return self._too_dear() or self._to_time()
 
-    def _times(self) -> bool:
-        """Return whether this call runs eagerly to be timed: a few calls, and all free ones of a function that may be quicker
-        so. They also make eager calls as quick as they become."""
-        if self._look == 0:
-            return False
-        is_unknown = len(self._eager) < FEWEST
+    def _too_dear(self) -> int:
+        """Return how many calls rest because looks take too long. After a replay the next call looks all the same, since caches
+        are warm only then."""
+        is_second = self.looks.count == 1 and not self.looks.missed
+        if self._is_free or self._eager.is_cold or is_second or self.looks.seconds <= self._eager.seconds:
+            return 0
+        lack = self._lack(self.looks.dearest)
+        gained = LOOK * self._eager.seconds - PASSING_ON         # by each call that rests
+        return 0 if lack <= 0 else 1 + (min(LONGEST_REST, int(lack / gained)) if gained > 0 else LONGEST_REST)
+
+    def _to_time(self) -> int:
+        """Return how many calls rest so that the last one is timed. Among the free calls these are two after each two looks, or
+        all where each call records or invests; later ones are as many as eager calls need to become quick."""
+        is_close = self._is_free and self._eager.seconds < 2 * self.looks.seconds
+        if self.looks.seconds == 0 or not (self._eager.is_cold or is_close):
+            return 0
         if not self._is_free:
-            return is_unknown
-        has_begun = self._looks > 1 or self._in_a_row >= IN_A_ROW
-        return has_begun and (is_unknown or self.eager < 2 * self._look)
+            return max(1, WARM - self._eager.rests)
+        return 1 if self.looks.recording >= IN_A_ROW or self.looks.investing >= FREE // 2 else 2 * (self.looks.count > 1)
+
+    def _lack(self, seconds: float) -> float:
+        """Return how much too long all calls take if this one takes so many seconds."""
+        return self._spent + self._rested + seconds - (1 + LOOK) * (self._worth + self._eager.seconds)
 
     def _catch_up(self, number: int):
-        """Count the calls since the last one that was told: they replayed as calls before, or rested."""
-        silent, eager = max(0, number - max(self._number, self._first + FREE) - 1), self.eager
-        self._worth += silent * eager
-        self._spent += silent * (eager if number <= self._rest_end + 1 else min(self._look, eager))
+        """Count the calls since the last one that was counted, before this one: they rested, or replayed as calls before."""
+        silent = number - 1 - self._counted
+        if silent > 0:
+            rested, eager = max(0, min(self._rest_end - self._counted, silent)), self._eager.seconds
+            self._worth += silent * eager
+            self._rested += rested * eager
+            self._spent += rested * PASSING_ON + (silent - rested) * min(self.looks.seconds, eager)
+            self._counted = number - 1
         self._number = number
 
     def missed(self, number: int):
         """Note that no recording fits a call, or that it is not compiled."""
         self._look_again()
+        self.looks.misses = True
         self._catch_up(number)
 
     def _look_again(self):
-        self.watched, self._looks = not self.by_count, 0
+        self.watched, self.looks.count = not self.by_count, 0
 
     def ran_eagerly(self, seconds: float):
         """Count the seconds of an eager call, without what looking for a recording took."""
-        self._eager.append(seconds)
+        factor = self._eager.add(seconds)
+        self._worth *= factor
+        self._rested *= factor
 
     def looked(self, seconds: float, invested_before: float):
         """Count the seconds of a call that looked for a recording. What it invested counts apart."""
         invested = self.invested - invested_before
-        self._in_a_row = self._in_a_row + 1 if invested else 0
-        self._looks += 1
         seconds = max(0.0, seconds - invested)
-        self._recent.append(seconds)
-        if self._is_preparing:
-            self._is_preparing = False
-            self._recent.clear()
+        self.looks.add(seconds, invested > 0)
         if not self._is_free:
-            self._spent += min(seconds, OUTLIER * self._look)       # there may have been a garbage collection
-            self._worth += self.eager
-            self.watched = self._looks < SETTLED or self._look > self.eager
+            self._counted += 1
+            self._spent += min(seconds, OUTLIER * (self.looks.seconds or seconds))      # a garbage collection may have run
+            self._worth += self._eager.seconds
+            self.watched = self.looks.count < SETTLED or self.looks.seconds > self._eager.seconds
 
     def changes_looks(self):
         """Note that the present look prepares later ones, which take other seconds."""
-        self._is_preparing = True
+        self.looks.prepares = True
 
     # Investments.
 
@@ -187,8 +254,8 @@ class RecompileLimit:
         """Return whether investments of these kinds are made."""
         if self._is_free or self._ignores_costs:
             return True
-        so_far = self._spent + self.invested - self._free
-        return so_far + sum(map(self._cost, kinds)) <= (1 + LOOK + INVEST) * (self._worth + self.eager)
+        invested = self.invested - self._free + sum(map(self._cost, kinds))
+        return self._lack(invested) <= INVEST * (self._worth + self._eager.seconds)
 
     def _cost(self, kind: str) -> float:
         """Return the expected seconds of an investment, by this function or else by others."""
@@ -217,7 +284,8 @@ class RecompileLimit:
     def recorded(self, reason: str, seconds: float, template=None) -> bool:
         """Count a recording; return whether it is the third useless one in a row, or a later one. `reason` is empty for a first
         one. `template` recognises its replays; it is None if the recording was thrown away."""
-        self.invest("recording", max(0.0, seconds - self.eager))
+        self.looks.records = True
+        self.invest("recording", max(0.0, seconds - self._eager.seconds))
         kind = kind_of_reason(reason)
         self.streak.add(kind, seconds, template)
         if self.streak.count >= PATIENCE:

@@ -2,6 +2,7 @@
 
 import warnings
 
+from ...runtime.core.specialized_calls import expecting_more
 from ...runtime.core.storage import user_level
 from ..errors.errors import DisturbedError, ProxyError, ReplacedError, RunEagerlyError, SeveralDevicesError, TracerWarning
 from ..errors.recompile_limit import IN_A_ROW, RecompileLimit
@@ -15,7 +16,16 @@ from .call_kinds import why_another_kind
 from .dynamic_shapes import Symbols, user_names
 from .labels import NUMBER, definition_of, parameters_of
 from .recorded_call import FIRST, RECORDING, Run
-from .uncompiled_calls import RESTING, TOO_DEAR, TOO_OFTEN, EagerCalls
+from .uncompiled_calls import (
+    RESTING_LOOKS,
+    RESTING_REPLAYS,
+    TIMED,
+    TOO_DEAR,
+    TOO_DEAR_TO_BIND,
+    TOO_DEAR_TO_COMPILE,
+    TOO_OFTEN,
+    EagerCalls,
+)
 
 MOST_REASONS = 1000  # that are remembered
 MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
@@ -52,9 +62,9 @@ class MissHandler:
         if self.limit.may_record():
             return False
         self._rested += 1
-        if not self.limit.pauses:
-            self._complain(f"would be recorded again, which costs more than it has saved so far: {call.reason}")
         self._eager.add(*((self._resting, "") if self.limit.pauses else (TOO_DEAR, None)))
+        if self._eager.counts[TOO_DEAR] == IN_A_ROW:
+            self._complain(f"would be recorded again, which costs more than it has saved so far: {call.reason}")
         return True
 
     def run_eagerly(self, args, kwargs):
@@ -68,21 +78,42 @@ class MissHandler:
         """Run a call whose recording is not compiled, or not bound to its sizes, since that would not pay."""
         self.limit.missed(self.stats["calls"])
         self._rested += 1
-        sizes = "to new sizes " * (kind == "binding")
-        if sizes:
+        is_binding = kind == "binding"
+        reason = TOO_DEAR_TO_BIND if is_binding else TOO_DEAR_TO_COMPILE
+        self._eager.add(reason, None)
+        if is_binding and self._eager.counts[reason] == IN_A_ROW:
             changing = ", ".join([self._cache.family(call).labels.of(place) for place in entry.symbols.names])
             self._complain(f"gets new sizes at most calls, and binding its code to them costs more than it saves: {changing}; "
                            "pad to multiples, or keep sizes few")
-        self._eager.add(f"{kind} its recording {sizes}would take longer than it has saved so far", None)
         args, kwargs = call.arguments()
         return self.run_eagerly(args, kwargs)
 
-    def rest(self, args, kwargs):
-        """Run and time a call for which no recording is looked up."""
+    def time(self, args, kwargs):
+        """Run and time a call that looks for no recording."""
         self.stats["calls"] += 1
         self._rested += 1
-        self._eager.add(RESTING, None)
-        return self.run_eagerly(args, kwargs)
+        self._eager.add(self._why_rests, None)
+        if not self.limit.is_timing:
+            return self.run_eagerly(args, kwargs)
+        with expecting_more():          # whatever makes eager calls quick
+            return self.run_eagerly(args, kwargs)
+
+    def let_rest(self, calls: int):
+        """Let the next calls run without a look for a recording."""
+        self.settle()
+        self._eager.rest(calls, self._why_rests)
+
+    @property
+    def _why_rests(self) -> str:
+        if self.limit.is_timing:
+            return TIMED
+        return RESTING_LOOKS if self.limit.looks.missed else RESTING_REPLAYS
+
+    def settle(self):
+        """Count the calls that rested."""
+        rested = self._eager.settle()
+        self.stats["calls"] += rested
+        self._rested += rested
 
     def answer_unseen(self, line):
         """A line gave a number that no path is recorded for: others may be sizes, too."""

@@ -9,7 +9,7 @@ from typing import Any
 from ...ir import config
 from ...ir.lazy import lazy
 from ...passes.schedule import plan_steps
-from ...runtime.core.state import Defaults, tls
+from ...runtime.core.state import COUNTERS, OPEN_PROFILES, Defaults, tls
 from ...runtime.core.storage import user_level, user_line
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError, TracerWarning, at
@@ -56,7 +56,7 @@ class Traced:
         self._cache = Cache(fn)
         self._misses = MissHandler(fn, self.run, self._eager, dynamic, self._arrays, self._cache)
         self._stats = self._misses.stats
-        self._quick: Any = None          # called first: the quick call of the last call's kind, that call timed, or a rest
+        self._quick: Any = None          # called first: the quick call of the last call's kind, that call timed; None in a rest
         self._written: Any = None        # the quick call of the last call's kind
         self._ran_hooked = False         # whether a warning said that hooks on saved tensors keep it from compiled code
 
@@ -65,7 +65,11 @@ class Traced:
 
     def __call__(self, *args, **kwargs):
         quick = self._quick
-        if quick is not None and not kwargs:
+        if quick is None:
+            if not (OPEN_PROFILES or COUNTERS):
+                for _ in self._eager.left:
+                    return self.run(*args, **kwargs)
+        elif not kwargs:
             result = quick(args)
             if result is not MISS:
                 self._stats["calls"] += 1
@@ -74,6 +78,7 @@ class Traced:
 
     def _call(self, args, kwargs):
         """Run a call that is not like the last one."""
+        self._misses.settle()
         try:
             return self._look_up(args, kwargs)
         except TraceError as error:
@@ -89,18 +94,39 @@ class Traced:
         if not settings.jit:
             return self._as_it_is(m, args, kwargs)
         limit = self._misses.limit
-        if limit.watched:
-            calls = limit.rest(self._stats["calls"] + 1)
-            if calls:
-                self._quick = self._watched(self._written)
-                if calls > 1:
-                    self._quick = self._eager.rest(self.run, calls - 1, self._quick)
-                return self._misses.rest(args, kwargs)
-            start, invested = limit.clock(), limit.invested
-            result = self._replay_or_record(m, settings.numerics, args, kwargs)
-            limit.looked(limit.clock() - start, invested)
+        if not limit.watched:
+            return self._replay_or_record(m, settings.numerics, args, kwargs)
+        calls = limit.rest(self._stats["calls"] + 1)
+        if calls > 1:
+            self._let_rest(calls - 1)
+            return self(*args, **kwargs)
+        if calls:
+            result = self._misses.time(args, kwargs)
+            self._let_rest(limit.rest(self._stats["calls"] + 1) - 1)
             return result
-        return self._replay_or_record(m, settings.numerics, args, kwargs)
+        start, invested = limit.clock(), limit.invested
+        result = self._after_rest(args, kwargs)
+        if result is MISS:
+            result = self._replay_or_record(m, settings.numerics, args, kwargs)
+        limit.looked(limit.clock() - start, invested)
+        return result
+
+    def _let_rest(self, calls: int):
+        """Let so many calls run without a look for a recording."""
+        if calls > 0:
+            self._quick = None
+            self._misses.let_rest(calls)
+
+    def _after_rest(self, args, kwargs):
+        """Return the result of the last quick call before a rest; MISS if there is none, or it is not for this call."""
+        written = self._written
+        if self._quick is not None or written is None or kwargs:
+            return MISS
+        result = written(args)
+        if result is not MISS:
+            self._stats["calls"] += 1
+            self._quick = self._watched(written)
+        return result
 
     def _replay_or_record(self, m, numerics, args, kwargs, held=None):
         call = self._call_of(m, numerics, args, kwargs)
@@ -293,7 +319,7 @@ class Traced:
         """Return a quick call that times another one, until it is known to pay."""
         def watched(args):
             limit = self._misses.limit
-            if limit.would_rest(self._stats["calls"] + 1):
+            if not limit.would_look(self._stats["calls"] + 1):
                 return MISS
             start, invested = limit.clock(), limit.invested
             result = quick(args)
@@ -325,12 +351,14 @@ class Traced:
         with self._cache.lock:
             self._cache.clear()
             self._misses.forget()
-            self._eager.settle()
+            self._misses.settle()
+            self._eager.wake()
             self._quick = self._written = None
 
     def stats(self) -> dict:
         """Return counts of calls and compiles, the reason of each recording, and what the compiled paths consist of.
         `unrecorded` counts calls that ran as they are, `eager` has their reasons."""
+        self._misses.settle()
         jobs, eager = self._jobs(), self._eager.by_reason()
         done = list(dict.fromkeys([job.compiled for job in jobs if job.compiled is not None]))
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
@@ -356,6 +384,7 @@ class Traced:
     def explain(self, profile: bool = False) -> str:
         """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With
         `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
+        self._misses.settle()
         text = "\n\n".join(filter(None, (report.explain_reasons(self._stats["misses"]),
                                          report.explain_sizes(self._cache.families()), report.explain(self._jobs()),
                                          report.explain_eager(self._eager.by_reason()))))

@@ -4,16 +4,18 @@ from collections import Counter
 from itertools import repeat
 from operator import length_hint
 
-from ...runtime.core.state import COUNTERS, OPEN_PROFILES
 from ..errors.errors import TraceError
-from .entry_call import MISS
 from .labels import definition_of
 
 TRACED = "inside of another traced function, which records it as its own code"
 OFF = "traces are off (INGOT_JIT=0, jit=False, or set_stance('force_eager'))"
 TOO_OFTEN = "it was recorded too often (see misses)"
 TOO_DEAR = "a recording would take longer than it has saved so far (see misses)"
-RESTING = "looking for recordings takes longer than the function itself, or its eager calls are timed"
+TOO_DEAR_TO_COMPILE = "compiling its recording would take longer than it has saved so far"
+TOO_DEAR_TO_BIND = "binding its recording to new sizes would take longer than it has saved so far"
+TIMED = "it is timed, since recordings are made only where they save time"
+RESTING_LOOKS = "looking for a recording takes longer than the function itself"
+RESTING_REPLAYS = "replaying its recording takes longer than the function itself"
 _MODES = (
     (lambda m: m.anomaly, "under detect_anomaly(), which looks at operations one by one",
      "leave that out, or look with jit.debug(nan=True)"),
@@ -28,12 +30,17 @@ _MODES = (
 
 class EagerCalls:
     """Counts of the eager calls of one function, by reason. With `fullgraph` such a call raises instead, unless it runs as a
-    part of another trace or the user has switched traces off."""
+    part of another trace or the user has switched traces off.
+
+    left    an iterator that ends with the present rest: so many calls run without a look for recordings. They count once
+            `settle` is called.
+    """
 
     def __init__(self, fn, fullgraph: bool):
         self._fn, self.fullgraph = fn, fullgraph
         self.counts: Counter = Counter()
-        self._left = repeat(None, 0)        # calls of the present rest
+        self.left = repeat(None, 0)
+        self._ahead, self._reason = 0, ""       # calls of the present rest that do not count yet, and why they rest
 
     def add(self, reason: str, way_out: str | None = None):
         """Count a call that runs eagerly. `way_out` says what to do instead, in words; None if nothing is wrong with it."""
@@ -42,30 +49,25 @@ class EagerCalls:
             place = definition_of(self._fn)
             raise TraceError(f"fullgraph=True, but {place.name} would run as it is: {reason}{way_out and '; ' + way_out}")
 
-    def rest(self, run, calls: int, then):
-        """Return a quick call that runs so many calls without a look for recordings, and is the quick call `then` afterwards.
-        They are counted at once; those that are left when another rest begins or somebody asks are not."""
-        self.settle()
-        left = self._left = repeat(None, calls)
-        self.counts[RESTING] += calls
+    def rest(self, calls: int, reason: str):
+        """Let so many calls rest."""
+        self.left, self._ahead, self._reason = repeat(None, calls), calls, reason
 
-        def rest(args):
-            if not (OPEN_PROFILES or COUNTERS):
-                for _ in left:
-                    return run(*args)
-            return MISS if then is None else then(args)
+    def settle(self) -> int:
+        """Count the calls that rested since the last time; return how many these are."""
+        left = length_hint(self.left)
+        rested, self._ahead = self._ahead - left, left
+        if rested:
+            self.counts[self._reason] += rested
+        return rested
 
-        return rest
-
-    def settle(self):
+    def wake(self):
         """End the present rest."""
-        self.counts[RESTING] -= length_hint(self._left)
-        self._left = repeat(None, 0)
+        self.left, self._ahead = repeat(None, 0), 0
 
     def by_reason(self) -> dict:
         """Return the counts of calls by reason."""
-        left = length_hint(self._left)
-        return {reason: n - left * (reason == RESTING) for reason, n in self.counts.items() if n > left * (reason == RESTING)}
+        return dict(self.counts)
 
 
 def mode_of_thread(m) -> tuple:

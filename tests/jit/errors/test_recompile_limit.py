@@ -16,14 +16,20 @@ import row_sample
 from ever_changing import PROGRAMS
 from ingot import jit
 from ingot.jit.errors.recompile_limit import FREE, LONGEST_PAUSE, PATIENCE, RecompileLimit, kind_of_reason
+from ingot.jit.tracing import uncompiled_calls
 
 BOUND, CALLS = 1.3, 100
 QUICK = 8               # programs of a quick run
+REASONS = {uncompiled_calls.TIMED, uncompiled_calls.RESTING_LOOKS, uncompiled_calls.RESTING_REPLAYS, uncompiled_calls.TOO_DEAR,
+           uncompiled_calls.TOO_DEAR_TO_BIND, uncompiled_calls.TOO_DEAR_TO_COMPILE, uncompiled_calls.TOO_OFTEN}
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_known(monkeypatch):
     monkeypatch.setattr(RecompileLimit, "_typical", {})
+
+
+COLD_CALLS = 6
 
 
 class Costs(NamedTuple):
@@ -34,6 +40,8 @@ class Costs(NamedTuple):
     replay: float = 0.2
     recording: float = 20.0
     compiling: float = 300.0
+    cold_eager: float = 0.0     # more, for each of the first eager calls
+    cold_replay: float = 0.0    # more, for a replay that follows another kind of call
 
 
 class Function:
@@ -46,27 +54,33 @@ class Function:
         self.recorded, self.compiled, self.replays = {}, set(), 0
         self.recordings: list = []          # numbers of calls
         self.resting, self.warned = 0, 0
+        self.eager_calls, self.replayed = 0, False
 
     def call(self, number: int):
         """Return the seconds of a call."""
         start = self.now
-        if self.resting:
-            self.resting -= 1
-            self.now += self.costs.eager
+        if not self.resting and self.limit.watched:
+            self.resting = self.limit.rest(number)
+        if self.resting > 1:
+            self._run_untimed()
+        elif self.resting:
+            self._run_eagerly()
+            self.resting += self.limit.rest(number + 1)     # the next call does not have to ask
         else:
-            calls = self.limit.rest(number) if self.limit.watched else 0
-            if calls:
-                self.resting = calls - 1
-                self._run_eagerly()
-            else:
-                begin, invested = self.now, self.limit.invested
-                self._look(number)
-                self.limit.looked(self.now - begin, invested)
+            begin, invested = self.now, self.limit.invested
+            self._look(number)
+            self.limit.looked(self.now - begin, invested)
+        self.resting = max(0, self.resting - 1)
         return self.now - start
 
+    def _run_untimed(self):
+        self.eager_calls, self.replayed = self.eager_calls + 1, False
+        self.now += self.costs.eager + (self.costs.cold_eager if self.eager_calls <= COLD_CALLS else 0.0)
+
     def _run_eagerly(self):
-        self.now += self.costs.eager
-        self.limit.ran_eagerly(self.costs.eager)
+        start = self.now
+        self._run_untimed()
+        self.limit.ran_eagerly(self.now - start)
 
     def _look(self, number):
         need = self.needs(number)
@@ -80,8 +94,8 @@ class Function:
                 self.now += self.costs.compiling
                 self.limit.invest("compiling", self.costs.compiling)
             self.limit.replayed(self.recorded[need])
-            self.now += self.costs.replay
-            self.replays += 1
+            self.now += self.costs.replay + (0.0 if self.replayed else self.costs.cold_replay)
+            self.replays, self.replayed = self.replays + 1, True
             return None
         self.now += self.costs.look
         self.limit.missed(number)
@@ -149,6 +163,36 @@ def test_a_rest_ends_where_replays_begin_to_pay():
     function = Function(lambda i: i if i < 5000 else 0, Costs(look=5.0, replay=0.3))
     function.run(1, 30_000)
     assert function.run(30_001, 31_000) < 500
+
+
+@pytest.mark.parametrize("needs", [lambda i: 0, lambda i: i > 1, lambda i: i > 40], ids=["one", "two", "one late"])
+@pytest.mark.parametrize("costs", [
+    Costs(2e-5, 2e-4, 4e-5, 5e-3, 0.3, cold_eager=6e-4, cold_replay=3e-4),
+    Costs(3e-6, 3e-4, 4e-6, 5e-3, 0.3, cold_eager=3e-5, cold_replay=1e-5),
+    Costs(2e-6, 3e-4, 3e-6, 5e-3, 0.3)], ids=["small", "tiny", "warm"])
+def test_first_eager_calls_are_not_taken_for_what_later_ones_cost(needs, costs):
+    """Calls that load code and caches take ten times as long. Replays here never pay."""
+    function = Function(needs, costs)
+    function.run(1, FREE)
+    cold = max(0, COLD_CALLS - function.eager_calls) * costs.cold_eager       # which eager code pays for in its first ten calls
+    assert function.run(FREE + 1, FREE + CALLS) <= BOUND * CALLS * costs.eager + cold
+
+
+def test_a_miss_may_prepare_a_quick_call():
+    """A call may write the quick call of one recording before another look finds none."""
+    limit = RecompileLimit()
+    limit.changes_looks()
+    limit.missed(1)
+    limit.looked(1.0, 0.0)
+    assert limit.looks.missed and not limit.rest(2)
+
+
+def test_a_replay_that_follows_another_kind_of_call_does_not_stand_for_all():
+    """Replays in a row pay, although each one that follows an eager call takes longer than that."""
+    costs = Costs(eager=6e-5, look=1e-4, replay=2e-5, recording=5e-3, compiling=0.3, cold_eager=1e-4, cold_replay=1e-4)
+    function = Function(lambda i: 0, costs)
+    function.run(1, FREE)
+    assert function.run(FREE + 1, FREE + CALLS) < 0.6 * CALLS * costs.eager
 
 
 @pytest.mark.parametrize("is_deterministic", [False, True])
@@ -230,6 +274,20 @@ def test_programs_record_only_among_the_first_calls(pytestconfig, recordings_cos
                 if i == FREE - 1:
                     before = traced.stats()["compiles"]
         assert traced.stats()["compiles"] <= before + 1, (name, traced.stats()["misses"])
+
+
+def test_each_call_that_runs_eagerly_has_a_reason(recordings_cost_time):
+    """The counts are right at any time, also while calls rest."""
+    for name in ("string_argument", "sizes_of_elementwise", "steady"):
+        function, arguments = PROGRAMS[name]()
+        traced = jit.trace(function)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", jit.TracerWarning)
+            for i in range(40):
+                traced(*arguments(i))
+                stats = traced.stats()
+                assert stats["calls"] == i + 1 and stats["unrecorded"] == sum(stats["eager"].values()), (name, stats["eager"])
+        assert set(stats["eager"]) <= REASONS and all(stats["eager"].values()), (name, stats["eager"])
 
 
 @pytest.mark.slow

@@ -593,3 +593,86 @@ def steady_training():
 def fixed_switch_late():
     """A flag that changes once, after the first calls."""
     return lambda x, flag: x * 2 if flag else x + 1, lambda i: (X, i > 40)
+
+
+@program
+def floats_with_a_branch():
+    return (lambda x, a: (x * a + 1).sqrt() if a > 0.5 else x - a), lambda i: (X, 0.37 * i % 1)
+
+
+@program
+def names_of_functions():
+    names = ("relu", "tanh", "sigmoid", "gelu")
+
+    def f(x, tag):
+        return getattr(nn.functional, tag.split("-")[0])(x) + len(tag)
+    return f, lambda i: (X, f"{names[i % 4]}-{i}")
+
+
+@program
+def loops_over_lists():
+    def f(parts):
+        total = parts[0] * 0
+        for k, x in enumerate(parts):
+            total = total + x * (k + 1)
+        return total
+    return f, lambda i: ([X] * (1 + i * 7 % 13),)
+
+
+@program
+def dtypes():
+    kinds = (ingot.float32, ingot.float64, ingot.int64, ingot.int32, ingot.float16, ingot.bfloat16)
+    return (lambda x: (x * 2 + 1).sum().float()), lambda i: (ingot.ones(8, 8 + i // 6, dtype=kinds[i % 6]),)
+
+
+@program
+def objects_with_lists():
+    def args(i):
+        return X, types.SimpleNamespace(scale=float(i), names=[f"n{i}"])
+    return (lambda x, options: x * options.scale + len(options.names[0])), args
+
+
+@program
+def new_closures_over_tensors():
+    def args(i):
+        w = ingot.full((8, 8), 0.1 * i)
+        return X, lambda x: x @ w
+    return (lambda x, function: function(x).relu()), args
+
+
+@program
+def new_networks():
+    def args(i):
+        ingot.manual_seed(i)
+        return X, nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)).requires_grad_(False)
+    return (lambda x, net: net(x).mean()), args
+
+
+@program
+def two_sizes_in_turns():
+    net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    return (lambda x: net(x).softmax(-1)), lambda i: (ingot.ones(8 if i % 2 else 5, 8),)
+
+
+@program
+def cosine_schedule():
+    net = nn.Linear(8, 4)
+    opt = ingot.optim.SGD(net.parameters(), lr=0.1)
+    scheduler = ingot.optim.lr_scheduler.CosineAnnealingLR(opt, 200)
+    train = _training(net, opt)
+
+    def f(x):
+        loss = train(x)
+        scheduler.step()
+        return loss * opt.param_groups[0]["lr"]
+    return f, vary
+
+
+@program
+def growing_sequence():
+    layer = nn.MultiheadAttention(16, 2, batch_first=True).eval()
+
+    def f(x, past):
+        past = ingot.cat([past, x], 1)
+        return layer(x, past, past, need_weights=False)[0]
+    return f, lambda i: (ingot.ones(1, 1, 16), ingot.ones(1, 1 + i, 16))
