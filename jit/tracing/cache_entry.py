@@ -137,8 +137,8 @@ class Entry:
 
 def kinds_of(leaves) -> tuple:
     """Return the part of a key for each argument: (shape, dtype, None without gradient, else whether it is a leaf and its
-    hooks, order in memory, user class)."""
-    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else _leaf_kind(t._node), memory_order(t._a), t._own_class)
+    hooks, order in memory, class)."""
+    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else _leaf_kind(t._node), memory_order(t._a), t.__class__)
                   for t in leaves])
 
 
