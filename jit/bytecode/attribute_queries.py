@@ -156,6 +156,26 @@ class Names(Walk):
 
 
 @of_code()
+def global_names(code) -> frozenset | None:
+    """Return the texts in code with which it may look up `globals()["rate"]`, or None if it does anything else with
+    `globals()`."""
+    plain = [ins for ins in instructions_of(code) if ins.opname not in ("PRECALL", "PUSH_NULL")]
+    for n, ins in enumerate(plain):
+        if ins.argval == "globals" and ins.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            called, *after = [*plain[n + 1:n + 4], *[ins] * 3][:3]
+            is_name_before = n > 0 and _is_text(plain[n - 1]) and after[0].opname == "CONTAINS_OP"
+            is_name_after = _is_text(after[0]) and after[1].opname.endswith("_SUBSCR")
+            is_named_in_call = after[0].argval in ("get", "setdefault", "pop") and _is_text(after[1])
+            if called.opname != "CALL" or not (is_name_before or is_name_after or is_named_in_call):
+                return None
+    return frozenset([c for c in code.co_consts if type(c) is str and c.isidentifier()])
+
+
+def _is_text(ins) -> bool:
+    return ins.opname == "LOAD_CONST" and type(ins.argval) is str
+
+
+@of_code()
 def imports_of(code) -> tuple:
     """Return ((module, level), steps) of the modules that code imports itself, and of what it reads of them."""
     found: dict = {}

@@ -31,6 +31,8 @@ LIBRARIES = {
 }
 _STDLIB = tuple([sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib")])
 _INSTALLED = ("site-packages", "dist-packages")         # folders that may lie below the standard library's
+# Rooms of ingot whose objects are no modules and hold what users may replace: parameters of distributions, switches of scalers.
+_OBJECTS = tuple([f"{__name__.partition('.')[0]}.runtime.{room}" for room in ("distributions", "amp")])
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
@@ -63,10 +65,11 @@ def unwrap_function(fn, args) -> tuple:
 
 
 def is_instance(value) -> bool:
-    """Return whether a value is an object of a user class, or a namespace, with attributes of its own."""
+    """Return whether a value is an object with attributes of its own that users set: of a user class, a namespace, or one of
+    `_OBJECTS`."""
     kind = type(value)
     module = module_of_class(kind)
-    return ((module.partition(".")[0] in HOLDERS or is_user_module(module))
+    return ((module.partition(".")[0] in HOLDERS or module.startswith(_OBJECTS) or is_user_module(module))
             and not issubclass(kind, _NO_INSTANCES)
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
@@ -74,7 +77,7 @@ def is_instance(value) -> bool:
 def has_library_methods(kind) -> bool:
     """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance."""
     return any(c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
-               and (c.__module__ in HOLDERS or module_of_class(c).partition(".")[0] in _DATA) for c in kind.__mro__)
+               and (c.__module__ in HOLDERS or module_of_class(c).startswith((*_OBJECTS, *_DATA))) for c in kind.__mro__)
 
 
 def is_library_data(value) -> bool:

@@ -18,6 +18,9 @@ class ArgumentParts:
     def add(self, part):
         self._ids.add(id(part))
 
+    def has(self, x) -> bool:
+        return id(x) in self._ids
+
     def leads_to(self, base, steps, value) -> bool:
         """Return whether steps lead through parts alone to another part, or to a tensor or number in one."""
         owners = [follow(base, steps[:n]) for n in range(len(steps))]

@@ -31,6 +31,7 @@ from .read_log import ReadLog, known_in_class
 
 _ANSWERS = frozenset(("__getattr__", "__getattribute__"))
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_OWN = frozenset([name for name, value in vars(Tensor).items() if type(value) in _SIMPLE])
 
 
 class DynamicAttributes:
@@ -56,6 +57,8 @@ class DynamicAttributes:
         if not (in_class or question.by_name or question.kinds or question.names & attributes.keys()):
             return
         lacking = in_class - attributes.keys()
+        if kind is types.ModuleType and "__getattr__" in attributes and not question.names <= attributes.keys():
+            self._reads.add_attribute(text, value, "__getattr__", attributes["__getattr__"])
         if question.by_name and any("__getattr__" in vars(c) for c in kind.__mro__):
             self._reads.add_attributes(text, value, nowhere - attributes.keys())
         elif question.by_name:
@@ -134,6 +137,7 @@ class DynamicAttributes:
 
     def query(self, owner, name):
         """Guard that an object has, or has not, an attribute that may be missing."""
+        self._see_module(owner)
         if type(name) is str and self._known.existed(owner):
             with self._casts.removed():
                 self._add_name(owner, name)
@@ -142,6 +146,7 @@ class DynamicAttributes:
 
     def query_all(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object, including those of its classes `with_classes`."""
+        self._see_module(owner)
         if self._inputs.is_symbolic and not with_classes:
             self.writes.fix_numbers()          # code reads the values past the proxies
         if isinstance(owner, Tensor):
@@ -150,6 +155,10 @@ class DynamicAttributes:
             self.add_names(owner, with_classes)
         if isinstance(owner, Module):
             self._reads.module_reads.update([(id(owner), name) for name in attributes_of(owner)])
+
+    def _see_module(self, owner):
+        if isinstance(owner, Module) and id(owner) in self._known.visited and id(owner) not in self._known.own:
+            self._reads.walker.see_module(owner)
 
     def add_names(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object that lives outside."""
@@ -193,6 +202,8 @@ class TensorAttributes:
         self._reached: dict = {}            # id -> tensor that was there before and that code may reach
         self._kinds: dict = {}              # id -> (such a tensor, its kind before)
         self._changing: list = []         # (tensor that may be another one at each call, its role, its attributes before)
+        self._counts_numbers = False        # whether code may take `id(t)` of any of them
+        self._names: set = set()            # names in code that ran
 
     def add_arguments(self, tensors):
         for t in tensors:
@@ -221,6 +232,34 @@ class TensorAttributes:
         found = [(t, kind) for t, kind in self._kinds.values() if id(t) not in own]
         return [TensorKindGuard([t for t, _ in found], [kind for _, kind in found])] if found else []
 
+    def named(self, names):
+        """Note the names in code that starts, which may lead to what users have put into classes of tensors."""
+        new = set(names) - self._names
+        self._names |= new
+        for t, *_ in self._changing if new else ():
+            self._count_shadows(t, new)
+
+    def _count_shadows(self, t, names):
+        """Let a tensor that may be another one at each call count by its attributes, if they can hide some of its class."""
+        if any(_in_class(cls, names) for cls in type(t).__mro__[:-1]):
+            _counts_by_attributes(t)
+
+    def guard_classes(self):
+        """Guard what code may have found in the classes of tensors that users have written, or have added to ingot's."""
+        met: dict = {Tensor: []}
+        for t in self._reached.values():
+            met.setdefault(type(t), []).append(t)
+        for kind, tensors in met.items():
+            found = {cls: _in_class(cls, self._names) for cls in kind.__mro__[:-1]}
+            for cls, name in [(cls, name) for cls, names in found.items() for name in names]:
+                if known_in_class(cls, name):
+                    self._reads.add_attributes(cls.__qualname__, cls, (name,))
+                else:
+                    self._reads.add_object_of_class(kind, name)
+            hidden = frozenset().union(*found.values())
+            for t in [t for t in tensors if hidden and not self._is_changing(t)]:
+                self._reads.add_absent("a tensor", t, hidden - t.__dict__.keys())
+
     def close(self):
         """Drop the tensors, which live no longer than their owners want."""
         self._reached, self._kinds, self._changing = {}, {}, []
@@ -228,6 +267,9 @@ class TensorAttributes:
     def _add_changing(self, t, what):
         self._reached[id(t)] = t
         self._changing.append((t, what, attributes_seen(t)))
+        self._count_shadows(t, self._names)
+        if self._counts_numbers:
+            _counts_by_number(t)
 
     def _is_changing(self, t) -> bool:
         return id(t) in self._known.passed or id(t) in self._inputs.known
@@ -285,6 +327,23 @@ class TensorAttributes:
         if not (self._is_changing(t) or _is_new(t)):
             self._writes.add(t, name, "attr", t.__dict__.get(name, MISSING), text)
 
+    def add_number(self, value):
+        """Note that code takes the number by which Python tells a value from others, `id(value)`. A tensor that may be another
+        one at each call counts by it."""
+        if isinstance(value, tuple):
+            for v in value:
+                self.add_number(v)
+        if isinstance(value, Tensor) and self._is_changing(value):
+            _counts_by_number(value)
+        elif self._known.parts.has(value):
+            self._status.first_time = f"it takes the id() of a {type(value).__name__} that is an argument, or in one"
+
+    def add_numbers(self):
+        """Note that code takes the numbers of values that are not known."""
+        self._counts_numbers = True
+        for t, *_ in self._changing:
+            _counts_by_number(t)
+
     def own_code_reads(self, t, name):
         """Note that ingot reads an attribute of a tensor, which may be missing."""
         self.add(t)
@@ -306,9 +365,26 @@ class TensorAttributes:
                                  "return the value instead, or give it a place of its own")
 
 
+def _in_class(cls, names) -> set:
+    """Return those of some names under which a class of tensors holds what a user has put there."""
+    space, is_users = vars(cls), is_user_defined(cls)
+    return {name for name in names & space.keys() if is_users or _is_added(name, space[name])}
+
+
+def _is_added(name, value) -> bool:
+    """Return whether a user has put a value into a class of ingot's."""
+    value = getattr(value, "fget", value)
+    return is_user_defined(value) if type(value) is types.FunctionType else type(value) in _SIMPLE and name not in _OWN
+
+
 def _counts_by_attributes(t):
     recorder: Any = tls.m.recorder
     recorder.layouts.query(t, attributes_seen)
+
+
+def _counts_by_number(t):
+    recorder: Any = tls.m.recorder
+    recorder.layouts.query(t, id)
 
 
 def _names_alike(now, before) -> set:

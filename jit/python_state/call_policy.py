@@ -348,6 +348,10 @@ class CallPolicy:
                                        "would come at every call)")
         function = real(function)
         kind = type(function)
+        if function is id or function is hash:
+            self._reachable.takes_number(args)
+        elif function is sys._getframe or function is inspect.currentframe:
+            self._status.first_time = f"{function.__name__}() was called at {call.line}, and looks at what else runs"
         if args is None:
             self._by_any_name(call, function)
         elif args:

@@ -28,7 +28,7 @@ from ..bytecode.reads import (
     static_attribute,
     stores_of,
 )
-from ..bytecode.user_code import is_instance
+from ..bytecode.user_code import is_instance, is_user_namespace
 from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
@@ -106,6 +106,8 @@ class ChainReads:
             return False
         if steps:
             self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
+            if steps[0] not in vars(found):         # code of the module gives it
+                self.reads.add_attributes(module, found, ("__getattr__",))
         else:
             self._reachable.walk(module, found)
         return True
@@ -127,7 +129,7 @@ class ChainReads:
             for name in passed:
                 self._reachable.walk(name, local.get(name), is_argument=True)
         lasting = [name for name in names if id(local.get(name)) not in known.own and (
-            has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or (
+            has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or isinstance(local.get(name), Module) or (
                 is_instance(local.get(name)) and id(local[name]) not in known.outside))]
         if not lasting:
             return
@@ -220,6 +222,9 @@ class ChainReads:
             return
         value = self._first_at(base, chain.steps)
         if value is sys.modules:        # any import adds to it, those within ingot, too
+            for name, module in [(name, m) for name, m in value.items() if isinstance(m, types.ModuleType)]:
+                if is_user_namespace(module):
+                    self._reachable.walk(name, module)
             return
         parts = self._known.parts
         if chain.root == ARGUMENT and parts.leads_to(base, chain.steps, value):

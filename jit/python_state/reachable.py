@@ -36,7 +36,7 @@ from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators
-from .read_log import ReadLog
+from .read_log import ReadLog, registry_condition
 
 _BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
@@ -116,6 +116,7 @@ class Reachable:
 
     def _remember(self, m):
         for new in self._writes.modules.remember(m):
+            self._known.visited[id(new)] = new
             self._uses.apply(attributes_of_module(new))
             self.attributes.add_module_class(type(new))
             for question in self.attributes.log.all():
@@ -190,6 +191,13 @@ class Reachable:
         self.attributes.query_all(value, False)
         self._use_all(dict(vars(value)) if isinstance(value, type) else attributes_of(value))
 
+    def takes_number(self, args):
+        """Note a call of `id` or `hash` with operands, or with unknown ones (None)."""
+        if args is None:
+            self._tensors.add_numbers()
+        else:
+            self._tensors.add_number(args)
+
     def add(self, text, value) -> list:
         """Note an object that is reached, and answer all queries so far; return (text, value) of its parts."""
         if id(value) in self._known.outside:
@@ -263,12 +271,14 @@ class Reachable:
         if type(value) in _BOUND and not isinstance(value.__self__, (Module, types.ModuleType)):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and isinstance(value.__self__, Module):
-            for t in (*value.__self__.parameters(), *value.__self__.buffers()):
-                self._tensors.add(t)        # the method may return them
+            self._remember(value.__self__)      # the method may return it, or its parts
             return []
         if type(value) is CACHED:
             self.caches.meet(value)
             return []
+        if isinstance(value, functools.singledispatchmethod):
+            self._reads.add_condition(registry_condition(value.dispatcher))
+            return [(text, value.func)]
         if is_lock(type(value)):        # of Python code, around one of C code
             return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
         if isinstance(value, _WEAK):

@@ -19,9 +19,9 @@ from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
-from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of, table_variables
+from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
 from ..bytecode.identity import asks_identity
-from ..bytecode.reads import FREE, GLOBAL, Chain, follow, stores_of, untracked_reads, writes_of
+from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
@@ -57,6 +57,9 @@ _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 _THREAD_OR_COPY = _STARTS_THREAD | _COPIES
 _PICKLES = frozenset(("dump", "dumps", "Pickler"))
 _RUNNERS = frozenset(("forward", "__call__", "train"))
+_OF_MODULES = Module.__module__.rpartition(".")[0]
+_SETTERS = frozenset(("__init__", "__setattr__", "__delattr__", "__setstate__", "eval", "register_parameter", "register_buffer",
+                      "add_module", "register_module"))
 _SYSTEM_RANDOM = os.urandom
 
 
@@ -191,6 +194,10 @@ class Tracker:
             first = frame.f_locals.get(code.co_varnames[0])
             if isinstance(first, Module):
                 self._runs(code, first)
+        elif frame.f_globals.get("__package__") == _OF_MODULES and code.co_argcount and code.co_name not in _SETTERS:
+            first = frame.f_locals.get(code.co_varnames[0])
+            if isinstance(first, Module) and id(first) not in self.known.own:
+                self.reachable.see_module(first)        # `m.parameters()`, `getattr(m, name)`
 
     def _initialised(self, x, caller):
         """Note an object of a library's class that the call makes, except for those that ingot makes for itself."""
@@ -221,6 +228,7 @@ class Tracker:
         """Log what code that starts reads and writes, as its bytecode shows."""
         code = frame.f_code
         self.known.compares = self.known.compares or asks_identity(code)
+        self.tensors.named(code.co_names)
         if code.co_name == "__init__" and code.co_varnames:
             self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())
@@ -289,8 +297,11 @@ class Tracker:
         if "globals" in code.co_names:
             self.casts.close()
             self.writes.namespaces.setdefault(id(space), (space, dict(space)))
-            for name in [c for c in code.co_consts if isinstance(c, str) and c in space]:     # globals()["rate"]
-                self.chains.add(Chain(GLOBAL, name, ()), space, space[name])
+            names = global_names(code)
+            if names is None:
+                self.status.first_time = "it looks up names in globals() that it computes"
+            for name in names or ():        # globals()["rate"]
+                self.chains.add(Chain(GLOBAL, name, ()), space, space.get(name, MISSING))
         if "__class__" in code.co_freevars and code.co_argcount:        # `super()`
             self.reads.add_inherited(code.co_names, frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0]))
         self.chains.add_imports(code, space.get("__package__"))
@@ -348,6 +359,7 @@ class Tracker:
         self.chains.add_imports()
         self.writes.check_copies()
         self.tensors.check_changing()
+        self.tensors.guard_classes()
         return final.guards(self.chains.set_rates, toggled, touched, self.chains.caches)
 
     def reachable_arguments(self, tensors) -> list:

@@ -9,15 +9,17 @@ from functools import lru_cache
 from typing import Any
 
 from ...ir.symbols.symbolic import hint, is_symbol
-from ...runtime.nn.base.module import Module
+from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
 from ..bytecode.user_code import attributes_of_module, is_user_defined
 from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
+from ..guards.exact_values import number_bits
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import EXTEND, GONE, RESTORED, WHOLE, StateInputs, load
 from ..guards.snapshot import base_of, snapshot
+from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
 from ..proxies.plain_values import leave_plain
@@ -151,7 +153,7 @@ class WriteLog:
     def state(self) -> list:
         """Return what has been written so far, for comparison: (text, place, ids of the values)."""
         changed = self.changed() + self._contents.targets()
-        return [(t.text, t.place, [*map(id, t.value())] if t.kind in (EXTEND, WHOLE) else id(t.value())) for t in changed]
+        return [(t.text, t.place, [*map(id, t.value())] if t.kind in (EXTEND, WHOLE) else _mark(t.value())) for t in changed]
 
     def check_still(self, before):
         """Raise if more was written than the `state` from before: a hook did so, in a backward pass that is recorded with the
@@ -179,6 +181,12 @@ class WriteLog:
 
     def close(self):
         self.copies, self.targets = {}, {}
+
+
+def _mark(value):
+    """Return what tells a value from others. A number of a schedule is a lazy scalar until the recording ends."""
+    plain = value.hint if type(value) is LazyScalar else value
+    return number_bits(plain) if type(plain) is float else id(plain)
 
 
 def _plain_copy(container):
@@ -277,8 +285,11 @@ class ModuleWrites:
         return None
 
     def reached(self) -> list:
-        """Return the modules of which such an attribute may have been read or written, whether or not they ran."""
-        return [m for m, before in self._first.values() if not self._names.isdisjoint({*before, *_attributes(m)})]
+        """Return the modules of which such an attribute, parameter or child may have been read or written, whether or not they
+        ran."""
+        every = not self._names.isdisjoint(TABLES)
+        return [m for m, before in self._first.values()
+                if every or not self._names.isdisjoint({*before, *_attributes(m), *m._parameters, *m._modules})]
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,8 @@ from ..recorder.recording import Source, base_of, kind_of_gradient
 _array_of, _node_of = attrgetter("_a"), attrgetter("_node")
 _QUERIES = {attributes_seen: "a tensor has other attributes, for which the function asks",
             has_kept_gradient: "a tensor that is no leaf has a gradient, or no longer has one",
-            keeps_gradient: "a tensor keeps its gradient, or not, and the function asks whether"}
+            keeps_gradient: "a tensor keeps its gradient, or not, and the function asks whether",
+            id: "a tensor is another object, and the function takes its id()"}
 
 
 def joined(known: dict, more) -> dict:

@@ -454,6 +454,99 @@ def fn(x): a.n = 1; return x * A.n
 def turn(i):
     if i == 2: del a.n
     if i == 4: A.n = 5
+### class_of_an_argument
+kinds = [ingot.ones(2, requires_grad=True), nn.Parameter(ingot.ones(2))]
+def fn(x, t): return x.sum() * t * (2 if isinstance(t, nn.Parameter) else 3), type(t).__name__
+def args(i): return ingot.tensor([1., 2.]), kinds[i % 2]
+### class_of_a_parameter
+class Q(nn.Parameter):
+    k = 2.
+    def eff(self): return self * self.k
+    @property
+    def half(self): return self / 2
+m = nn.Module(); m.w = Q(ingot.ones(3))
+def fn(x): return x * m.w.eff() + m.w.half
+def turn(i):
+    if i == 2: Q.k = 3.
+    if i == 3: Q.half = property(lambda self: self * 0)
+    if i == 4: m.w.eff = lambda: ingot.ones(3)
+### method_added_to_tensors
+def fn(x): return x.added_by_a_program()
+def turn(i):
+    k = 1 + i // 2
+    ingot.Tensor.added_by_a_program = lambda self: self * k
+### frames
+K = 2
+def fn(x): return x * sys._getframe().f_globals["K"]
+def turn(i):
+    global K
+    K = i
+### names_in_globals
+def fn(x): return x * globals().get("later", 1) + ("later" in globals())
+def turn(i):
+    if i == 2: globals()["later"] = 5
+    if i == 4: del globals()["later"]
+### names_in_globals_by_value
+a1 = 1; a2 = 2
+def fn(x): return x * sum(v for k, v in list(globals().items()) if k in ("a1", "a2", "a3"))
+def turn(i):
+    if i == 2: globals()["a2"] = 7
+    if i == 3: globals()["a3"] = 7
+### getattr_of_a_module
+mod = types.ModuleType("lazy_one"); mod.__getattr__ = lambda name: 5
+def fn(x): return x * getattr(mod, "alpha", 1)
+def turn(i):
+    if i == 2: mod.__getattr__ = lambda name: 6
+    if i == 3: mod.alpha = 3
+### module_by_its_name
+K = 2
+def fn(x): return x * sys.modules[by_name].K
+by_name = "a_module_of_a_program"; sys.modules[by_name] = types.ModuleType(by_name); sys.modules[by_name].K = 2
+def turn(i): sys.modules[by_name].K = i // 2
+### method_by_type
+class P:
+    @functools.singledispatchmethod
+    def go(self, v): return 0
+    @go.register
+    def _(self, v: int): return v + 1
+p = P()
+def fn(x): return x + p.go("s") + p.go(1)
+def turn(i):
+    if i == 2: P.__dict__["go"].register(str, lambda self, v: 1000)
+### transform_of_a_distribution
+D = ingot.distributions
+step = D.transforms.AffineTransform(0., 2.); d = D.TransformedDistribution(D.Normal(0., 1.), [step])
+def fn(x): return d.log_prob(x)
+def turn(i):
+    if i == 2: step.scale = 3.
+    if i == 3: d.base_dist.loc = ingot.tensor(5.)
+    if i == 4: d.transforms.pop()
+### children_of_modules_in_a_list
+blocks = [nn.Module(), nn.Module()]
+for b in blocks: b.act = nn.Tanh()
+def fn(x):
+    for b in blocks: x = b.act(x)
+    return x
+def turn(i):
+    if i == 2: blocks[0].act = nn.ReLU()
+    if i == 4: blocks[1]._modules["act"] = nn.Identity()
+### parameters_of_modules_by_a_function
+nets = {"a": nn.Linear(3, 3, bias=False), "b": nn.Linear(3, 3, bias=False)}
+for n in nets.values(): n.weight.data.fill_(1.)
+def pick(name): return nets.get(name)
+def fn(x): return sum(pick(name).weight @ x for name in ("a", "b"))
+def turn(i):
+    if i == 2: nets["a"].weight = nn.Parameter(ingot.zeros(3, 3))
+    if i == 4: nets["b"].weight.data = ingot.zeros(3, 3)
+### schedules_in_a_loop
+ws = [nn.Parameter(ingot.ones(2)) for _ in range(2)]
+opts = [optim.SGD([w], 0.1) for w in ws]; schedules = [optim.lr_scheduler.ExponentialLR(o, 0.5) for o in opts]
+def fn(x):
+    sum([(w * x.sum()).sum() for w in ws]).backward()
+    for o, s in zip(opts, schedules): o.step(); s.step()
+    return [w.clone() for w in ws], [o.param_groups[0]["lr"] for o in opts]
+def turn(i):
+    if i == 3: schedules[1].gamma = 3.0
 '''
 
 
