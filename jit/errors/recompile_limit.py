@@ -72,7 +72,7 @@ class Streak:
 
 
 class EagerTimes:
-    """What an eager call takes: `seconds` of the shortest timed one of some; `rests` counts calls that rested."""
+    """Times of eager calls: `seconds` of the shortest of some; `rests` counts calls that rested."""
 
     def __init__(self):
         self._timed: deque = deque(maxlen=SAMPLES)
