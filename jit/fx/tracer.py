@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+from ...ir import config
 from ...ir.errors import ArgumentError
 from ...ir.locks import new_rlock
 from ...runtime.api.register.register import FUNCTIONS
@@ -212,6 +213,7 @@ class Tracer(TracerBase):
 
     def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
         """Return the graph of a module or function. `concrete_args` fixes the values of arguments."""
+        root = _plain(root)
         if isinstance(root, Module):
             fn = getattr(type(root), self.traced_func_name, None)
             if fn is None:
@@ -268,10 +270,11 @@ class Tracer(TracerBase):
 
     @contextmanager
     def _at_work(self, fn):
-        """Record calls of modules, their attributes, and leaf functions as nodes, while a program runs."""
+        """Record calls of modules, their attributes, and leaf functions as nodes, while a program runs. Traced functions in it
+        run as they are."""
         before, patches, cache = getattr(_active, "tracer", None), Patches(), {}     # type: ignore[var-annotated]
         _active.tracer = self
-        with _patching:
+        with _patching, config.override(jit=False):
             try:
                 self._patch_modules(patches, cache)
                 self._patch_functions(patches, fn)
@@ -338,6 +341,13 @@ def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "function")
     return GraphModule(tracer.root, graph, name)
+
+
+def _plain(root: Any) -> Any:
+    """Return the module that a traced or compiled one stays; others as they are."""
+    while hasattr(type(root), "_plain_module"):
+        root = root._plain_module()
+    return root
 
 
 def _tensors_of(root: Module):

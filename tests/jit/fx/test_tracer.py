@@ -8,7 +8,7 @@ import pytest
 
 import ingot
 import private_names  # noqa: F401
-from ingot import fx, nn
+from ingot import fx, jit, nn
 from ingot.fx.immutable_collections import immutable_dict, immutable_list
 from ingot.ir.errors import ArgumentError
 from ingot.utils import _pytree as pytree
@@ -219,3 +219,19 @@ def test_an_insertion_point_holds_without_a_block():
         graph.call_function(ingot.neg, (x,))
     last = graph.call_function(ingot.exp, (x,))
     assert [n.name for n in graph.nodes] == ["x", "neg", first.name, last.name, "output"]
+
+
+@pytest.mark.parametrize("wrap", (jit.trace, ingot.compile))
+@pytest.mark.parametrize("called", (0, 3))
+def test_traced_and_compiled_modules_are_traced_into_as_plain_ones(wrap, called):
+    x = ingot.ones(2, 3)
+    for make in (nn.Linear, lambda i, o: nn.Sequential(nn.Linear(i, o), nn.ReLU())):
+        net = make(3, 3)
+        wrapped = wrap(net)
+        for _ in range(called):
+            wrapped(x)
+        found, expected = fx.symbolic_trace(wrapped), fx.symbolic_trace(net)
+        assert [n.target for n in found.graph.nodes] == [n.target for n in expected.graph.nodes]
+        assert (found(x) == net(x)).all() and found.state_dict().keys() == net.state_dict().keys()
+        outer = fx.symbolic_trace(nn.Sequential(wrapped, nn.Tanh()))
+        assert (outer(x) == net(x).tanh()).all()
