@@ -239,7 +239,7 @@ def memory_limit(index: int) -> float:
 def stream(index: int):
     """Return the current stream of a device."""
     contexts.context(index)
-    return streams.current(index)
+    return streams.switch(index).get()
 
 
 def default_stream(index: int):
@@ -248,7 +248,11 @@ def default_stream(index: int):
     return streams.default(index)
 
 
-set_stream = streams.set_current
+def set_stream(stream):
+    """Make a stream the current one."""
+    streams.switch(stream.device_index).set(stream)
+
+
 is_capturing = pools.is_capturing
 
 

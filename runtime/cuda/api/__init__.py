@@ -174,7 +174,6 @@ def synchronize(device=None):
 # Streams and events.
 
 
-@question
 def current_stream(device=None):
     """Return the current stream of a device."""
     return accelerator.driver("cuda").stream(_index(device))

@@ -4,12 +4,13 @@ import threading
 import warnings
 from collections import deque
 from ctypes import byref, c_int
+from functools import cache, partial
 from typing import Any
 
 from ....ir.errors import ArgumentError, DeviceError
 from ...core.device import Device
 from ...core.storage import user_line
-from ...core.switches import Switch, question
+from ...core.switches import LentSwitch, Switch, question
 from . import context as contexts
 from . import driver as library
 from . import launch_queue
@@ -87,7 +88,7 @@ class Stream:
 
     def __enter__(self):
         _thread.before.append((current(self.device_index), contexts.current()))
-        set_current(self)
+        switch(self.device_index).set(self, is_restored=True)
         return self
 
     def __exit__(self, *exc):
@@ -214,6 +215,12 @@ def set_current(stream: Stream):
     """Make a stream this thread's current one, and its device the current device."""
     contexts.set_current(stream.device_index)
     _thread.streams[stream.device_index] = stream
+
+
+@cache
+def switch(device: int) -> LentSwitch:
+    """Return the switch that public functions read and set: this thread's current stream of a device."""
+    return LentSwitch(f"the current stream of cuda:{device}", partial(current, device), set_current)
 
 
 class StreamContext:

@@ -535,3 +535,32 @@ def test_a_forked_process_says_that_it_cannot_use_the_device(cuda):
         os.waitpid(child, 0)
         assert "spawn" in message, message
     assert ingot.cuda.is_available() and not ingot.cuda._is_in_bad_fork() and x.sum().item() == 4
+
+
+def test_traces_tell_streams_that_they_enter_from_those_of_their_caller(cuda):
+    side = ingot.cuda.Stream()
+
+    @jit.trace
+    def step(x):
+        first = ingot.cuda.current_stream() == side
+        with ingot.cuda.stream(side):
+            inside = ingot.cuda.current_stream() == side
+            side.wait_stream(ingot.cuda.default_stream())
+            y = x * 2
+        ingot.cuda.current_stream().wait_stream(side)
+        return y * (1 + inside + 2 * first)
+
+    x = ingot.ones(3, device="cuda")
+    assert [step(x).tolist()[0] for _ in range(3)] == [4.0] * 3
+    with ingot.cuda.stream(side):
+        assert [step(x).tolist()[0] for _ in range(2)] == [8.0] * 2
+    assert step(x).tolist()[0] == 4.0
+
+    @jit.trace
+    def leaves(x):
+        ingot.cuda.set_stream(side)
+        return x * 2
+
+    with pytest.raises(jit.TraceError, match=r"leaves the current stream of cuda:0 changed at .*test_hazards"):
+        leaves(x)
+    ingot.cuda.set_stream(ingot.cuda.default_stream())
