@@ -27,6 +27,13 @@ class Position(NamedTuple):
         return f"{text} [in {self.function}]" if line in text else f"{text} [{line}, in {self.function}]"
 
 
+def _tell_recording(error):
+    """Tell the recording that runs of an error, which user code may catch."""
+    tracker = getattr(tls.m.recorder, "tracker", None)
+    if tracker is not None and tracker.status.raised is None:
+        tracker.status.raised = error
+
+
 class TraceError(IngotError, RuntimeError):
     """Error of a function that does what a trace could not repeat faithfully. User code that catches it changes nothing: the
     recording that runs is told of each."""
@@ -35,9 +42,7 @@ class TraceError(IngotError, RuntimeError):
 
     def __init__(self, *args):
         super().__init__(*args)
-        tracker = getattr(tls.m.recorder, "tracker", None)
-        if tracker is not None and tracker.status.raised is None:
-            tracker.status.raised = self
+        _tell_recording(self)
 
     def locate(self, position: Position | None):
         """Add the user's line to the message, unless it has one."""
@@ -96,6 +101,10 @@ class ProxyError(TraceError):
 class ExportError(IngotError, RuntimeError):
     """Error of a function that cannot be exported, or of an export whose results differ from eager ones."""
 
+    def __init__(self, *args):
+        super().__init__(*args)
+        _tell_recording(self)
+
 
 class PinnedSize(ExportError):
     """Error of an export in which a size that should be free has a fixed value in the code."""
@@ -114,7 +123,7 @@ class RecordingStatus:
 
     def __init__(self, position: Callable = lambda: None):
         self._position = position
-        self.raised: TraceError | None = None       # the first error that was raised meanwhile; user code may have caught it
+        self.raised: TraceError | ExportError | None = None         # the first error meanwhile; user code may have caught it
         self._problem = ""          # the first action that a trace cannot repeat, for a message,
         self._problem_position: Position | None = None      # and its line
         self.first_time = ""        # action of this call that later calls do not repeat
@@ -130,12 +139,24 @@ class RecordingStatus:
         if not self._problem:
             self._problem, self._problem_position = "this function cannot be traced: " + reason, self._position()
 
+    def raise_caught(self):
+        """Raise the first error that user code has caught."""
+        if self.raised is not None:
+            raise self.raised
+
     def raise_problem(self):
         """Raise an error if the run did what a trace cannot repeat."""
         if self._problem:
-            error = TraceError(self._problem)
-            error.locate(self._problem_position)
-            raise error
+            raise self._error()
+
+    def _error(self) -> TraceError:
+        error = TraceError(self._problem)
+        error.locate(self._problem_position)
+        return error
+
+    def close(self):
+        """Let go of the error, which leads to the frames of the run."""
+        self.raised = None
 
 
 def at(line) -> str:

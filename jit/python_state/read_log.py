@@ -211,7 +211,10 @@ class ReadLog:
                                              f"{cls.__qualname__}.{name}"))
 
     def add_absent(self, text, owner, names):
-        """Guard that an object, or a class with its bases, has no attributes of some names."""
+        """Guard that an object, or a class with its bases, has no attributes of some names. Those of a method are those of its
+        function."""
+        if type(owner) is types.MethodType:
+            owner = owner.__func__
         if names:
             place = "absent", id(owner)
             if place not in self.conditions:

@@ -123,11 +123,13 @@ class Tracker:
         self.world.events.stop()
         del self.world.events       # (a circle)
 
-    def close(self):
-        """Drop references that would raise reference counts, which `SoleReference` reads."""
-        for part in (self.contents, self.known, self.hosts, self.writes, self.chains, self.reachable):
+    def forget(self):
+        """Break up its parts, which refer to each other. Reference counts, which `SoleReference` reads, are as before."""
+        for part in (self.status, self.contents, self.known, self.hosts, self.writes, self.chains, self.reachable):
             part.close()
+        self.tensors.close()
         del self.reads.walker       # (a circle)
+        vars(self).clear()
 
     # Events.
 

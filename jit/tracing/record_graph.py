@@ -60,9 +60,12 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
         named = isinstance(dynamic, dict)
         names = user_names(dynamic, parameters_of(fn), call) if named else Family().symbolic_origins(call.shapes, (), True)
     run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
-    with for_elsewhere():
-        run.record(call)
-    return _finished(run, call)
+    try:
+        with for_elsewhere():
+            run.record(call)
+        return _finished(run, call)
+    finally:
+        run.forget()
 
 
 class _Thread(threading.local):

@@ -1,5 +1,6 @@
 """One recorded run of a function: its arguments, and what was recorded."""
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,7 @@ from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
 from ..side_effects.remade import RemadeObjects
 from .labels import locate
+from .ownership import exchanged
 
 RECORDING = new_rlock()        # held by the one recording that is made at a time
 
@@ -122,8 +124,8 @@ class Call:
     def _numbers_with(self, symbols):
         return self.numbers if symbols is None else symbols.symbolic_numbers(self.numbers)
 
-    def inputs(self, symbols) -> StateInputs:
-        """Return the content of the looked-up locations during the recording, with symbols in place of symbolic numbers."""
+    def inputs(self, symbols, locations) -> StateInputs:
+        """Return the content of its locations during the recording, with symbols in place of symbolic numbers."""
         first = self.own_counts[1]
         leaves, numbers = iter(self.leaves[self.own_counts[0]:]), zip(self._numbers_with(symbols)[first:], self.numbers[first:])
         values: list = []
@@ -133,7 +135,11 @@ class Call:
             else:
                 symbol, number = (None, None) if kind is None else next(numbers)
                 values.append(None if symbol is number else with_kind(kind, symbol))
-        return StateInputs(self.locations, values, symbols is not None)
+        return StateInputs(locations, values, symbols is not None)
+
+
+def _no_module():
+    return None
 
 
 def _array_or(argument, x):
@@ -155,8 +161,10 @@ class Run:
     """An eager run of a function under a recorder, with `symbols` for its arguments. `run` calls the function."""
 
     def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), targets=(), run=None):
-        self.fn, self.run, self.symbols, self.tables = fn, fn if run is None else run, symbols, tables
-        self._remade = RemadeObjects(targets, changing)
+        self.fn, self.run, self.symbols = fn, fn if run is None else run, symbols
+        self._traced = getattr(self.run, "traced", _no_module)()        # the traced module that runs `fn`
+        self.tables = self._for_run(tables)
+        self._remade = RemadeObjects(self._for_run(targets), changing)
         self.looked_up: list = []                   # `Location`s of containers that it looks up without a table
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
@@ -170,6 +178,10 @@ class Run:
         self.recording: Any = None
         self.guards: list = []
         self.moving: list = []      # `ChangedValue`s of the numbers that the run reads and moves on
+
+    def _for_run(self, places) -> list:
+        """Return locations or writes of earlier runs, on the module that this run meets."""
+        return list(places) if self._traced is None else [exchanged(copy(place), self.fn, self._traced) for place in places]
 
     @staticmethod
     def _check_containers(before, tensors, now, read, were):
@@ -192,15 +204,18 @@ class Run:
             is_said = any(kind.__name__ in str(error) for kind in PROXIES)
             if not is_said and (not self._has_stand_ins or self._has_written(tracker)):
                 raise
-            refused = ProxyError(f"this function cannot be traced: {error}{at(position_of(error))}. While a call is recorded, "
-                                   "numbers that change are objects, which Python takes for numbers, but some code in C does "
-                                   "not; do that in a function marked with jit.host, or outside")
-            refused.reads = LazyScalar.__name__ in str(error) or (not is_said and self.symbols is None)
-            refused.may_repeat = not self._has_written(tracker)
-            raise refused from error
-        if tracker.status.raised is not None:       # user code has caught it
-            raise tracker.status.raised
+            raise self._proxy_error(tracker, error, is_said) from error
+        tracker.status.raise_caught()
         return result
+
+    def _proxy_error(self, tracker, error, is_said) -> ProxyError:
+        """Return the error of code in C that took no proxy, as its own `error` says if `is_said`."""
+        found = ProxyError(f"this function cannot be traced: {error}{at(position_of(error))}. While a call is recorded, "
+                           "numbers that change are objects, which Python takes for numbers, but some code in C does not; do "
+                           "that in a function marked with jit.host, or outside")
+        found.reads = LazyScalar.__name__ in str(error) or (not is_said and self.symbols is None)
+        found.may_repeat = not self._has_written(tracker)
+        return found
 
     @property
     def _has_stand_ins(self) -> bool:
@@ -242,7 +257,7 @@ class Run:
             raise
 
     def _record(self, call: Call):
-        m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
+        m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols, self._for_run(call.locations))
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
         tracker = recorder.tracker = Tracker(inputs, lookups.private, recorder.optimizers.schedules.scheduled, self._remade)
         recorder.casts = tracker.casts
@@ -284,7 +299,6 @@ class Run:
         self._check_usable(tracker, devices)
         self._set_guards(call, tracker, lookups, effects)
         inputs.close()
-        tracker.close()
 
     def forget(self):
         """Break up recorder and tracker, which refer to each other: the arguments die as soon as their owner lets go."""
@@ -293,8 +307,7 @@ class Run:
             cell.recorder = cell.root = None
         vars(self.recorder).clear()
         if tracker is not None:
-            tracker.tensors.close()
-            vars(tracker).clear()
+            tracker.forget()
 
     def _run(self, call, tracker, lookups, inputs, args, kwargs) -> tuple:
         """Run the function under recorder and tracker, and set `recording`; return (effects, result tensors, devices)."""
@@ -382,3 +395,5 @@ class Run:
         self.guards += [*fixed, *tracker.tensors.kind_guards(recorder.inputs.captured())]
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.locations(self.guards, tracker.contents)
+        for left in (self.guards, list(targets), self.looked_up):
+            exchanged(left, self._traced, self.fn)

@@ -142,15 +142,15 @@ class Traced:
             if self._replay(call, family):
                 return call.result
         except Failed as failed:
-            error = failed.error
+            why = f"{type(failed.error).__name__}: {failed.error}"
         except TakesLocks as takes:
             call.release()
             return self._with_locks(takes.locks, m, numerics, args, kwargs)
         else:
-            error = None
+            why = ""
         call.release()
-        if error is not None:
-            return self._after_failure(m, call, error)
+        if why:
+            return self._after_failure(m, call, why)
         is_free = RECORDING.acquire(blocking=False)
         if not is_free and not self._waits_to_record():
             return self._misses.run_eagerly(*call.arguments())
@@ -210,7 +210,7 @@ class Traced:
             warnings.warn(place.of(f"{place.name} runs as it is {reason}; {way_out}"), TracerWarning, stacklevel=user_level())
         return self.run(*args, **kwargs)
 
-    def _after_failure(self, m, call, error):
+    def _after_failure(self, m, call, why: str):
         """Run the function for values at which compiled code raised: Python code decides what happens."""
         args, kwargs = call.arguments()
         before = m.failures
@@ -218,8 +218,7 @@ class Traced:
         result = self.run(*args, **kwargs)
         if m.failures == before:
             place = definition_of(self.fn)
-            text = (f"compiled code of {place.name} raised {type(error).__name__}: {error}; the call ran as it is, and raised "
-                    "nothing")
+            text = (f"compiled code of {place.name} raised {why}; the call ran as it is, and raised nothing")
             warnings.warn(place.of(text), TracerWarning, stacklevel=user_level())
         return result
 

@@ -1,6 +1,9 @@
 """Dropped recordings leave nothing behind."""
 
+import contextlib
+import copy
 import gc
+import time
 import weakref
 
 import numpy as np
@@ -118,5 +121,79 @@ def test_arguments_die_when_their_owner_lets_go(name, kind):
             expected, traced = lives(function, make, keeps), jit.trace(function)
             for call in range(4):
                 assert lives(traced, make, keeps) in (expected, ()), (call, keeps)
+    finally:
+        gc.enable()
+
+
+class Reads(ingot.nn.Module):
+    """A module whose guards and writes lead to it in many ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.scale, self.steps, self.log, self.options = ingot.nn.Linear(3, 3), 2.0, 0, [], {"a": 1.0}
+        self.register_buffer("mean", ingot.zeros(3))
+
+    def forward(self, x):
+        self.steps += 1
+        self.log.append(self.steps)
+        self.mean.add_(x.detach().mean(0))
+        names = [name for name, _ in self.named_parameters()]
+        return self.inner(x) * self.scale * len(names) + self.mean * self.options["a"] * (2 if hasattr(self, "missing") else 1)
+
+
+class Raises(Reads):
+    """Raises, by the user's code, at the third call."""
+
+    def forward(self, x):
+        y = super().forward(x)
+        if self.steps > 2:
+            raise ValueError("three")
+        return y
+
+
+class Refused(Reads):
+    def forward(self, x):
+        return super().forward(x) * time.time()
+
+
+class Caught(Reads):
+    """Catches the error of an operator, and raises another one."""
+
+    def forward(self, x):
+        try:
+            return super().forward(x) @ x
+        except RuntimeError as error:
+            raise ValueError("shapes") from error
+
+
+class Index(Reads):
+    """Asks compiled code for a row that is not there, at the third call."""
+
+    def forward(self, x):
+        return super().forward(x).index_select(0, x[0, :1].to(ingot.int64))
+
+
+OWNERS = {"trace": jit.trace, "compile": ingot.compile, "fullgraph": lambda net: jit.trace(net, fullgraph=True),
+          "copy": lambda net: copy.copy(jit.trace(net)), "closure": lambda net: jit.trace(lambda x: net(x))}
+
+
+@pytest.mark.parametrize("owner, kind, calls", [
+    *[("trace", Reads, n) for n in (0, 1)], *[("trace", kind, 3) for kind in (Reads, Raises, Refused, Caught, Index)],
+    *[(owner, Reads, 3) for owner in OWNERS if owner != "trace"], ("closure", Refused, 1), ("closure", Raises, 3)])
+def test_modules_die_with_what_is_traced_of_them(owner, kind, calls):
+    """Without the help of the garbage collector, and after errors as well."""
+    gc.collect()
+    gc.disable()
+    try:
+        net = kind()
+        traced, alive = OWNERS[owner](net), [weakref.ref(net), *[weakref.ref(p) for p in net.parameters()]]
+        for call in range(calls):
+            x = ingot.full((2, 3), 9.0 * (call == 2))
+            with contextlib.suppress(ValueError, IndexError, jit.TraceError):
+                traced(x)
+            alive.append(weakref.ref(x))
+        del net, traced
+        x = None
+        assert [ref() for ref in alive] == [None] * len(alive)
     finally:
         gc.enable()
