@@ -9,7 +9,6 @@ import functools
 import itertools
 import sys
 import types
-from contextlib import nullcontext
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -115,10 +114,10 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     for value in _closed_over(fn):
         forced(value)
     spec = flatten((args, kwargs), tensors)
-    log, frame = None if recorder.tracker is None else recorder.tracker.hosts, sys._getframe(1)
-    is_mutable = log is not None and unprofiled(log.may_be_changed, (*args, *kwargs.values()), frame)
+    log, frame = recorder.tracker.hosts, sys._getframe(1)
+    is_mutable = unprofiled(log.may_be_changed, (*args, *kwargs.values()), frame)
     try:
-        with nullcontext() if log is None else log.step(recorder, (_name(fn), fn, args, kwargs), tensors, frame, is_quiet):
+        with log.step(recorder, (_name(fn), fn, args, kwargs), tensors, frame, is_quiet):
             result = recorder.hosts.done.take() if recorder.hosts.done else _first_run(
                 recorder, fn, args, kwargs, spec, tensors, is_mutable)
     except Exception:
@@ -127,8 +126,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     given: list[Tensor] = []
     result_spec = flatten(result, given)
     step = HostStep(fn, spec, is_mutable)
-    if log is not None:
-        log.returned(bool(given), len(recorder.hosts.steps) + (not given))
+    log.returned(bool(given), len(recorder.hosts.steps) + (not given))
     if not given:
         if result is not None:
             raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "

@@ -68,6 +68,8 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
         if subject.state_names:         # what runs of it give shows from now on what it writes
             trials = Trials(subject, free)
         model, arrays = written(recording.program(tried), subject, free, opset, recording.calls)
+        for name, value in recording.constants.items():
+            model.metadata_props.add(key=name, value=value)
         if weights_as_inputs:
             model.graph.input.extend([proto.make_value(n, dt.from_numpy(a.dtype), a.shape) for n, a in arrays.items()
                                       if n not in subject.state_names])
@@ -151,7 +153,7 @@ class Subject:
         refuse_fixed(symbols)
         graph, weights = in_parts(expanded(found.graph, claims), found.weights)
         return Recording(expanded(graph, claims), weights, len(tensors) + len(found.state),
-                         None if symbols is None else symbols.scope, found.modules.calls)
+                         None if symbols is None else symbols.scope, found.modules.calls, found.constants)
 
     def _tensors_of(self, result) -> list:
         tensors: list = []
@@ -172,13 +174,15 @@ class Subject:
 
 @dataclass
 class Recording:
-    """A recorded function: its graph (`count` arguments, then the weights by name), its scope and its module calls."""
+    """A recorded function: its graph (`count` arguments, then the weights by name), scope, module calls, and constants of
+    Python."""
 
     graph: Graph
     weights: dict
     count: int
     scope: Scope | None
     calls: dict
+    constants: dict
 
     @property
     def conditions(self) -> dict:

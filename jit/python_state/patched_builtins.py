@@ -23,7 +23,8 @@ import types
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
 from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, applied, extreme, is_symbol
@@ -34,7 +35,7 @@ from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import Walk, instructions_of, of_code
 from ..bytecode.user_code import LIBRARIES
 from ..errors.errors import TraceError
-from ..guards.frames import is_user, restore_profiler
+from ..guards.frames import is_user
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import snapshot
 from ..host.host_call import record
@@ -232,31 +233,6 @@ class PatchedCasts:
         self.remove()
 
 
-class Casting:
-    """Context with casts wherever user code runs in this thread, if sizes are symbolic."""
-
-    def __init__(self, is_symbolic: bool, recorder):
-        self._casts = recorder.casts = PatchedCasts()
-        self._is_symbolic = is_symbolic
-
-    def __enter__(self):
-        self._before = sys.getprofile()
-        if self._is_symbolic:
-            sys.setprofile(self._event)
-        return self
-
-    def __exit__(self, *exc):
-        if self._is_symbolic:
-            restore_profiler(self._before)
-        self._casts.close()
-
-    def _event(self, frame, event, arg):
-        if event == "call" and is_user(frame):
-            self._casts.enter(frame)
-        elif event == "return":
-            self._casts.returns_to(frame.f_back)
-
-
 class _Kinds(Walk):
     """Walk that marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
 
@@ -370,13 +346,19 @@ def level_condition(logger, level) -> ReadCondition:
                             f"whether the logger {logger.name} takes level {level}")
 
 
+def _repeats_messages() -> bool:
+    """Return whether a run is recorded whose messages come at each replay."""
+    recorder: Any = tls.m.recorder
+    return recorder is not None and recorder.repeats_messages
+
+
 def _patched_warn(tracker, really):
     """Return a function that wraps `warnings.warn`."""
     shows: Any = warnings
     before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
 
     def warn(message, category=None, stacklevel=1, *args, **kwargs):
-        if tls.m.recorder is None or args or kwargs:
+        if not _repeats_messages() or args or kwargs:
             return really(message, category, stacklevel + 1, *args, **kwargs)
         if not isinstance(message, (str, Warning)):
             tracker.status.refuse(f"it warns with a {type(message).__name__} as the message; pass a string or a Warning")
@@ -417,8 +399,7 @@ def _patched_logging(really):
     """Wrap `logging.Logger.handle`."""
 
     def handle(logger, log_record):
-        recorder: Any = tls.m.recorder
-        if recorder is None:
+        if not _repeats_messages():
             return really(logger, log_record)
         if log_record.exc_info:
             line = f"{log_record.pathname}:{log_record.lineno}"
@@ -429,6 +410,7 @@ def _patched_logging(really):
             really(logger, logger.makeRecord(log_record.name, log_record.levelno, log_record.pathname, log_record.lineno,
                                              written(message), args, None, log_record.funcName))
 
+        recorder: Any = tls.m.recorder
         return record(recorder, emit, (recorder.reads.printed.opened(log_record.msg), log_record.args or ()), {})
 
     return handle
@@ -444,14 +426,13 @@ def real(x):
 
 
 class PatchedBuiltins:
-    """Context in which the functions are patched; with a tracker also those that report to it."""
+    """Context in which the functions are patched, and report to a tracker."""
 
-    def __init__(self, tracker=None):
+    def __init__(self, tracker):
         self._patches: list = [(builtins, "print", functools.partial(_patched_print, tracker))]
-        if tracker is not None:
-            self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
-            self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
-            self._patches += [(logging.Logger, "handle", _patched_logging), *progress_bars.patches()]
+        self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
+        self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
+        self._patches += [(logging.Logger, "handle", _patched_logging), *progress_bars.patches()]
         self._patches += [(math, name, _patched_math) for name in MATH] + [(math, name, _patched_test) for name in _TESTS]
         self._before: list = []
 
@@ -481,10 +462,12 @@ def _patched_print(tracker, really):
         recorder: Any = tls.m.recorder
         if recorder is None:
             return really(*args, **kwargs)
+        if not recorder.repeats_messages and not recorder.permits("print"):
+            return None
         if sys.stdout is not stdout:        # redirected by user code
             kwargs.setdefault("file", sys.stdout)
         opened, file = recorder.reads.printed.opened, kwargs.get("file")
-        if tracker is not None and file is not None and tracker.reachable.is_made(file):
+        if file is not None and tracker.reachable.is_made(file):
             return really(*[str(opened(x)) for x in args], **kwargs)
         return record(recorder, emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
                       is_quiet=all(isinstance(x, _PLAIN) for x in args))
@@ -525,10 +508,21 @@ def _patched_test(really):
     return lambda x: answer(x) if type(x) is LazyScalar or is_symbol(x) else really(x)
 
 
-def file_state(path):
-    """Return a value that changes when a file is replaced or written; None if there is none."""
+class FileState(NamedTuple):
+    """What changes when a file is replaced or written."""
+
+    time: int
+    size: int
+    number: int
+
+    def __repr__(self):
+        return f"{self.size} bytes of {datetime.fromtimestamp(self.time / 1e9):%Y-%m-%d %H:%M:%S.%f}"
+
+
+def file_state(path) -> FileState | str:
+    """Return a value that changes when a file is replaced or written."""
     found = _stat(path)
-    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+    return "missing" if found is None else FileState(found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def is_stream(path) -> bool:

@@ -64,9 +64,8 @@ class Attributes:
         attributes = attributes_of(t)
         if not attributes:
             return None
-        known = None if recorder.tracker is None else recorder.tracker.known
         leaves: list = []
-        spec = flatten(mapped(attributes, fixed), leaves, None, NewObjects(recorder, known))
+        spec = flatten(mapped(attributes, fixed), leaves, None, NewObjects(recorder, recorder.tracker.known))
         return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
 
     def give(self, t: Tensor, results: list):

@@ -118,6 +118,7 @@ class Recorder:
     fixed. Tensors of the run are not held: each refers to its place here by its link, each storage by its cell."""
 
     differentiates = True     # whether the backward of results is recorded, for a backward after the call
+    repeats_messages = True   # whether warnings, log records and progress bars come at each replay
     fixes_weights = False     # whether Python may read captured tensors, since they stay as they are
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
@@ -136,15 +137,15 @@ class Recorder:
         self.hosts = HostLog(self)
         self.optimizers = OptimizerLog(self, changing)
         self.modules = ModuleStack()
-        self.tracker: Any = None                 # observer of Python's side of the run; None for exports
+        self.tracker: Any = None                 # observer of Python's side of the run
         self.casts: Any = None                   # stand-ins for `int` and the like in the globals of user modules
         self.first_time = ""                     # what this call does, and no later one
         self.runs_as_it_is = ""                  # what the run does that no trace repeats
 
     @property
     def contents(self) -> Any:
-        """Lists and dictionaries that the function reaches; None for exports."""
-        return None if self.tracker is None else self.tracker.contents
+        """Lists and dictionaries that the function reaches."""
+        return self.tracker.contents
 
     # Graph values of tensors.
 
@@ -311,8 +312,6 @@ class Recorder:
 
     def attribute(self, owner: Tensor | type, name: str, setting: bool):
         """Ingot's own code is about to read an attribute of a class, or to read or set one that a tensor may have got."""
-        if self.tracker is None:
-            return
         tensors = self.tracker.tensors
         if isinstance(owner, Tensor):
             unprofiled(tensors.own_code_writes if setting else tensors.own_code_reads, owner, name)
@@ -320,16 +319,13 @@ class Recorder:
             unprofiled(self.tracker.reads.add_attributes, owner.__name__, owner, (name,))
 
     def switch_read(self, switch):
-        if self.tracker is not None:
-            unprofiled(self.tracker.switches.read, switch)
+        unprofiled(self.tracker.switches.read, switch)
 
     def switch_set(self, switch, is_restored: bool):
-        if self.tracker is not None:
-            unprofiled(self.tracker.switches.set, switch, is_restored)
+        unprofiled(self.tracker.switches.set, switch, is_restored)
 
     def asked(self, name: str, question):
-        if self.tracker is not None:
-            unprofiled(self.tracker.switches.asked, name, question)
+        unprofiled(self.tracker.switches.asked, name, question)
 
     # Actions that a replay cannot repeat.
 
@@ -337,7 +333,8 @@ class Recorder:
         raise TraceError(f"this function cannot be traced: {what}{at(line or user_line())}; {instead}")
 
     def permits(self, action: str, t: Tensor | None = None) -> bool:
-        """Return whether this kind of recording repeats an action: "data", "host", "random", "schedule step" or "read"."""
+        """Return whether this kind of recording repeats an action: "data", "host", "print", "random", "schedule step" or
+        "schedule read"."""
         return True
 
     def only_once(self, reason: str):
@@ -354,8 +351,7 @@ class Recorder:
 
     def meets_hooks(self, text: str, hooks):
         """Hooks will run that no chain of names leads to."""
-        found = objects_of(hooks) if hooks and self.tracker is not None else ()
-        for x in found:
+        for x in objects_of(hooks) if hooks else ():
             unprofiled(self.tracker.before_user_code, text, x)
 
     # Source locations and the end.

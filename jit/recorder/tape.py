@@ -294,7 +294,7 @@ class _Reader:
     def _kept(self, x, owner, node, numbers):
         """Return an attribute of a ctx, or a hook, as data from which each call's own is made."""
         r, kind = self._recorder, type(x)
-        known = None if r.tracker is None else r.tracker.known
+        known = r.tracker.known
         if kind is LazyScalar:
             return KeptNumber(Slot(r.value_of(x.tensor), None))
         if kind in (Tensor, Parameter) and x.__dict__.get("_traced") is not None and r.link(x).recorder is r:

@@ -53,6 +53,10 @@ class State:
     def takes(self, t: Tensor) -> bool:
         return id(t) in self.names
 
+    def holds(self, module, key) -> bool:
+        """Return whether it knows a buffer of a module by a key."""
+        return any(m is module and name == key for m, name, _ in self._slots)
+
     def changes(self, t) -> bool:
         """Return whether a tensor's value differs between calls."""
         return self.names.get(id(t)) in self._known

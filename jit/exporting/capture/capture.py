@@ -1,12 +1,13 @@
 """One eager run of a function or module, recorded as a graph of its arguments and the tensors that it reads.
 
-An exported model runs without Python. Reading values into Python, writing to outside tensors, random draws and printing are
-therefore refused, with the user's line.
+An exported model runs without Python. Reading values into Python, writing to outside tensors or Python state, random draws and
+printing are therefore refused, with the user's line. Python state that is read becomes constants of the file
+(`python_state.py`).
 """
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....ir.errors import AutogradError
 from ....ir.graph.graph import Builder, Graph, Value
@@ -20,12 +21,18 @@ from ....runtime.nn.base.module import Module
 from ....runtime.nn.base.parameter import Parameter
 from ...errors.errors import ExportError, at
 from ...guards.arg_pytree import flatten
-from ...python_state.patched_builtins import Casting, PatchedBuiltins
+from ...guards.frames import unprofiled
+from ...guards.locations import StateInputs
+from ...proxies.new_objects import NewObjects
+from ...python_state.patched_builtins import PatchedBuiltins
+from ...python_state.tracker import Tracker
 from ...recorder.record import Recorder
+from ...tracing.recorded_call import RECORDING
 from ...tracing.trace import Traced
 from .buffer_mutations import NO_STATE, State
 from .cond_branches import CondBranches
 from .module_calls import ModuleCalls
+from .python_state import constants, refuse_effects
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,7 @@ class Captured:
     state     names of the buffers written: inputs after the arguments; their new values are outputs after the results
     modules   calls of modules
     has_gates whether gradients may have gone through both branches of a `cond`
+    constants {name: value in words} of the Python state that the run read
     """
 
     graph: Graph
@@ -46,6 +54,7 @@ class Captured:
     state: tuple = ()
     modules: ModuleCalls = field(default_factory=ModuleCalls)
     has_gates: bool = False
+    constants: dict = field(default_factory=dict)
 
 
 def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=(), failures=None) -> Captured:
@@ -63,15 +72,22 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     name = getattr(plain, "__name__", type(plain).__name__)
     calls = ModuleCalls(_holders(fn), signatures_of)
     recorder = _ExportRecorder(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
-    with no_grad(), PatchedBuiltins(), Casting(symbols is not None, recorder):
+    inputs = StateInputs(is_symbolic=symbols is not None)
+    tracker = recorder.tracker = Tracker(inputs)
+    recorder.casts = tracker.casts
+    tracker.called(plain, args, kwargs, tensors)
+    with RECORDING, no_grad():
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:
             recorder.limits.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
                 recorder.inputs.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
-            with _told_of_gradients(), calls.heard(recorder.value_of):
+            with _told_of_gradients(), calls.heard(recorder.value_of), inputs, PatchedBuiltins(tracker), tracker:
                 result = plain(*args, **kwargs)
+                tracker.status.raise_caught()
+                effects = unprofiled(tracker.effects, NewObjects(recorder, tracker.known))
+            refuse_effects(effects, recorder.limits)
             handed_out = _tensors_of(result)
             exchanged = state.exchanged()
             recording = recorder.finish([*handed_out, *exchanged.values()])
@@ -79,6 +95,8 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
             m.recorder = m.sizes = None
             recorder.release()
             m.refresh()
+        read = constants(tracker.finish(effects), tracker.reads.module_reads)
+    tracker.forget()
     # Behind the results are wholes of which some are parts, for replays. A model's results do not share memory.
     count = len(handed_out)
     written = {state.names[id(recording.sources[at].what)]: value for at, value in recording.updates}
@@ -86,7 +104,8 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     written = {name: written[name] for name in state.names.values() if name in written}
     state.check({name: value.aval for name, value in written.items()})
     graph = recording.builder.finish([*[o.value for o in recording.outputs[:count]], *written.values()])
-    return _with_arguments_first(graph, recording.sources, recorder.limits, result, len(tensors), tuple(written))
+    return replace(_with_arguments_first(graph, recording.sources, recorder.limits, result, len(tensors), tuple(written)),
+                   constants=read)
 
 
 @contextmanager
@@ -199,7 +218,7 @@ class _Limits:
 class _ExportRecorder(Recorder):
     """Recorder that refuses actions which an exported model cannot repeat."""
 
-    differentiates = False
+    differentiates = repeats_messages = False
     fixes_weights = True
 
     def __init__(self, known, name, scope, state, calls, failures):
@@ -271,6 +290,7 @@ _UNREPEATABLE = {
     "schedule read": "it reads a learning rate schedule{where}, which an exported model cannot do",
     "random": "it draws random numbers{where}: call .eval() on the module before the export, or take the random tensor as an "
               "argument",
+    "print": "it prints{where}, which an exported model cannot do; print what it returns",
     "host": "it calls a host function{where}, which an exported model cannot do"}
 
 

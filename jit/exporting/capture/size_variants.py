@@ -47,6 +47,7 @@ class Variant:
     state: tuple = ()        # names of buffers that it writes
     modules: ModuleCalls = field(default_factory=ModuleCalls)
     has_gates: bool = False  # whether gradients went through both branches of a `cond`
+    constants: dict = field(default_factory=dict)       # {name: value in words} of the Python state that was read
 
 
 @dataclass
@@ -128,7 +129,8 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
     refuse_fixed(symbols)
     ran = Example(example.structure, [*tensors, *state.tensors(made.state)], sizes, results)
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
-    variant = Variant(made.graph, made.weights, fixed, conditions, ran, made.state, made.modules, made.has_gates)
+    variant = Variant(made.graph, made.weights, fixed, conditions, ran, made.state, made.modules, made.has_gates,
+                      made.constants)
     return variant, result_names(names), described
 
 

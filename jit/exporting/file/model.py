@@ -65,6 +65,7 @@ class Model:
     model.weights         {name: tensor}, over the mapped file.
     model.state           Buffers that a call writes, if exported with stateful=True: weights of these names.
     model.kinds           {name of a weight: "parameter", "buffer" or "passing buffer" (in no state_dict)}, without constants.
+    model.constants       {name: value in words} of the Python state that the export read, and the file fixes.
     model.targets         Kinds of machines that the file has ready kernels for.
     model.quantized       Quantised layers and errors of results relative to floats, of a quantised model; else None.
     """
@@ -77,7 +78,7 @@ class Model:
         self.path, self.version = reader.path, str(manifest.get("ingot"))
         self.signature = Signature.from_json(manifest["signature"])
         self.targets = tuple(manifest["targets"])
-        self.quantized = manifest.get("quantized")
+        self.quantized, self.constants = manifest.get("quantized"), manifest.get("constants", {})
         self.weights = self._read_weights(manifest["weights"], manifest.get("pairs", []))
         self.state = State(self.signature, self.weights)
         self.kinds = _kinds(manifest.get("kinds", {}), self.weights)

@@ -181,7 +181,8 @@ class Content:
         for name, t in zip(recording.signature.state, recording.state.tensors(recording.signature.state)):
             self.weights[name] = t._a
         self.members["source.json"] = archive.json_bytes(lines)
-        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": recording.signature.as_json(), "graphs": rows}
+        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": recording.signature.as_json(), "graphs": rows,
+                         "constants": recording.variants[0].constants}
 
     def keep_recorded(self):
         """Include the recorded graph, before any pass, and the module calls."""
