@@ -4,11 +4,11 @@ A bar that the recorded function makes itself belongs to the loop that is record
 """
 
 import sys
-import weakref
 from typing import Any
 
 from ...runtime.core.state import tls
 from ..host.host_call import record
+from ..side_effects.deferred_print import MADE, SHOWN, written
 
 _METHODS = (
     ("tqdm.std", "tqdm", ("clear", "close", "refresh", "reset", "set_description", "set_description_str", "set_postfix",
@@ -16,7 +16,6 @@ _METHODS = (
     ("rich.progress", "Progress", ("advance", "refresh", "reset", "start_task", "stop_task", "update")),
     ("rich.console", "Console", ("log", "out", "print", "rule")),
 )
-_made: weakref.WeakSet = weakref.WeakSet()      # by a recorded function
 
 
 class _Held:
@@ -41,6 +40,7 @@ def patches() -> list:
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None:
             found += [(kind, "__init__", _noting), *[(kind, m, _called_by_host) for m in methods if m in vars(kind)]]
+            SHOWN[kind] = frozenset(methods)
     return found
 
 
@@ -48,21 +48,22 @@ def _noting(really):
     def init(bar, *args, **kwargs):
         really(bar, *args, **kwargs)
         if tls.m.recorder is not None:
-            _made.add(bar)
+            MADE.add(bar)
 
     return init
 
 
 def _called_by_host(really):
     def move(held, *args, **kwargs):
-        really(held.bar, *args, **kwargs)
+        really(held.bar, *map(written, args), **{k: written(x) for k, x in kwargs.items()})
 
     move.__name__ = move.__qualname__ = really.__qualname__         # for messages
 
     def call(bar, *args, **kwargs):
         recorder: Any = tls.m.recorder
-        if recorder is None or bar in _made:
+        if recorder is None or not recorder.repeats_messages or bar in MADE:
             return really(bar, *args, **kwargs)
-        return record(recorder, move, (_Held(bar), *args), kwargs)
+        opened = recorder.reads.printed.opened
+        return record(recorder, move, (_Held(bar), *map(opened, args)), {k: opened(x) for k, x in kwargs.items()})
 
     return call

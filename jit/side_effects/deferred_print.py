@@ -1,13 +1,14 @@
 """Text with numbers that a traced function prints or logs: `print(f"step {i}: {loss.item():.3f}")` prints at every call.
 
-If the instructions that follow put the result of `format` into a string, and that only into `print` or a method of a logger, a
-mark stands in the string. The number is inserted each time that the text is shown. A text that nothing reads is plain
-(`unread_texts.py`).
+If the instructions that follow put the result of `format` into a string, and that only into `print`, a method of a logger or
+one of a progress bar (`bar.set_description(f"loss {loss.item():.3f}")`), a mark stands in the string. The number is inserted
+each time that the text is shown. A text that nothing reads is plain (`unread_texts.py`).
 """
 
 import builtins
 import re
 import secrets
+import weakref
 from typing import Any, NamedTuple
 
 from ...runtime.core.tensor import Tensor
@@ -16,6 +17,12 @@ from ..proxies.lazy_scalars import LazyScalar, as_number
 from .unread_texts import UnreadTexts, asking_frame, is_logged
 
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
+SHOWN: dict = {}        # class -> names of methods that show texts at each call, filled by `python_state/progress_bars.py`
+MADE: weakref.WeakSet = weakref.WeakSet()       # objects of these classes that a recorded function has made, and may read
+
+
+def _is_shown(x) -> bool:
+    return type(x) in SHOWN and x not in MADE
 
 
 class Formatted(NamedTuple):
@@ -81,12 +88,23 @@ def written(x):
 
 
 class _Flow(Walk):
-    """Walk that marks one value, strings made with it, and the function `print`."""
+    """Walk that marks one value, strings made with it, `print`, and methods of objects in `SHOWN`, which are marked by
+    themselves."""
+
+    def __init__(self, frame):
+        super().__init__({name: x for name, x in frame.f_locals.items() if _is_shown(x)} if SHOWN else None)
+        self._frame = frame
 
     def marked(self, ins, taken):
-        if ins.opname == "BUILD_STRING" and True in taken:
+        if ins.opname == "BUILD_STRING" and any(x is True for x in taken):
             return True
-        return "print" if ins.opname == "LOAD_GLOBAL" and ins.argval == "print" else None
+        if ins.opname in ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME"):
+            space = self._frame.f_globals if ins.opname == "LOAD_GLOBAL" else self._frame.f_locals
+            found = space.get(ins.argval)
+            return found if _is_shown(found) else "print" if ins.argval == "print" else None
+        if ins.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            return "print" if ins.argval in SHOWN.get(type(taken[0]), ()) else None
+        return None
 
 
 def _is_printed(frame) -> bool:
@@ -96,13 +114,13 @@ def _is_printed(frame) -> bool:
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     if instructions[at].opname not in _FORMATS:
         return False
-    walk = _Flow().up_to(instructions, at)
+    walk = _Flow(frame).up_to(instructions, at)
     walk.step(instructions[at])
     walk.stack[-1] = True
     for ins in instructions[at + 1:]:
         taken = walk.step(ins)
-        if taken is None or True in walk.variables.values():
+        if taken is None or any(x is True for x in walk.variables.values()):
             return False
-        if True in taken and ins.opname != "BUILD_STRING":
-            return ins.opname in ("CALL", "CALL_KW") and "print" in taken[:2]
+        if any(x is True for x in taken) and ins.opname != "BUILD_STRING":
+            return ins.opname in ("CALL", "CALL_KW") and any(x == "print" for x in taken[:2] if type(x) is str)
     return False

@@ -29,9 +29,15 @@ class tqdm:
         self.file.flush()
         return True
 
+    def set_description(self, text):
+        self.note = text
+
     def set_postfix(self, **notes):
         self.note = ", ".join([f"{k}={v:.1f}" for k, v in notes.items()])
 '''
+
+
+BAR = None          # the bar of a test
 
 
 @pytest.fixture
@@ -184,3 +190,35 @@ def test_a_bar_of_the_users_that_asks_the_clock_is_refused_and_works_as_a_host_s
     with pytest.raises(jit.TraceError, match=r"(?s)time\.time at .*test_progress_bars.*in Bar\.update"):
         run(Bar(io.StringIO()))
     assert run(HostBar(io.StringIO())) == 4
+
+
+@pytest.mark.parametrize("place", ("local", "global"))
+def test_numbers_in_texts_of_bars_are_those_of_the_call(bars, place):
+    """They cost no recordings, as in `print`. A bar that the function makes, and whose text it may read, has plain ones."""
+    bar = globals()["BAR"] = bars(file=io.StringIO())
+
+    def shown(x, held):
+        loss = x.sum()
+        held.set_description(f"loss {loss.item():.1f} of {x.shape[0]}")
+        return loss
+
+    def shown_globally(x, held):
+        loss = x.sum()
+        BAR.set_description(f"loss {loss.item():.1f} of {x.shape[0]}")
+        return loss
+
+    def own(x, bars):
+        made = bars(file=io.StringIO())
+        for _ in range(2):
+            made.set_description(f"loss {x.sum().item():.1f}")
+        return x * len(made.note)
+
+    traced = jit.trace(shown if place == "local" else shown_globally)
+    for i in range(1, 9):
+        traced(ingot.full((2,), float(i)), bar)
+        assert bar.note == f"loss {2.0 * i:.1f} of 2"
+    assert traced.stats()["compiles"] == 1
+    traced = jit.trace(own)
+    for i in (1, 10, 100):
+        x = ingot.full((2,), float(i))
+        assert traced(x, bars).tolist() == own(x, bars).tolist()
