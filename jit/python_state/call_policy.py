@@ -66,6 +66,7 @@ from .call_rules import (
     is_in_c,
     is_lock,
     module_of,
+    public_module,
     rule_of_function,
     rule_of_method,
 )
@@ -218,7 +219,7 @@ class CallPolicy:
         if isinstance(path, (str, bytes, os.PathLike)):
             path = os.fspath(path)
             self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path),
-                                                    f"the file {os.fsdecode(path)}"))
+                                                    f"the state of the file {os.fsdecode(path)}"))
         else:
             self._status.refuse(f"it asks about {path!r}, which is no path; pass the answer as an argument")
 
@@ -410,7 +411,7 @@ class CallPolicy:
             return
         defining = next((c for c in owner.__mro__ if name in vars(c)), type)
         module, qualified = defining.__module__, f"{defining.__qualname__}.{name}"
-        self._apply(rule_of_function(module, qualified), call, f"{module_of(module)}.{qualified}", function, args, kwargs)
+        self._apply(rule_of_function(module, qualified), call, f"{public_module(module)}.{qualified}", function, args, kwargs)
 
     def _python(self, call, function, args, kwargs, is_stored=False):
         """Decide about a call of a Python function or of a class. The code of the user's and ingot's own are seen otherwise."""
@@ -424,7 +425,7 @@ class CallPolicy:
         if args and not isinstance(function, type) and is_method(function, args[0]):
             self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored)
         else:
-            self._apply(rule_of_function(module, name), call, f"{module_of(module)}.{name}", function, args, kwargs)
+            self._apply(rule_of_function(module, name), call, f"{public_module(module)}.{name}", function, args, kwargs)
 
     def _function(self, call, function, args, kwargs):
         """Decide about a call of a function of C code by its module and name."""
@@ -432,7 +433,7 @@ class CallPolicy:
         of_owner = owner.__name__ if isinstance(owner, types.ModuleType) else "builtins"
         module = getattr(function, "__module__", None) or of_owner
         if not is_own(module):
-            self._apply(rule_of_function(module, name), call, f"{module_of(module)}.{name}", function, args, kwargs)
+            self._apply(rule_of_function(module, name), call, f"{public_module(module)}.{name}", function, args, kwargs)
 
     def _method(self, call, receiver, name, args, kwargs, is_stored):
         """Decide about a call of a method of an object; `is_stored` tells whether the call finds it bound already."""
@@ -443,7 +444,7 @@ class CallPolicy:
             self._contexts.called(receiver, name, call.line)
             return
         rule = rule_of_method(kind, name)
-        text = f"{module_of(kind.__module__)}.{kind.__qualname__}.{name}"
+        text = f"{public_module(kind.__module__)}.{kind.__qualname__}.{name}"
         if rule is DRAWS:
             if self._is_outside(receiver):
                 self._refuse(call, text)

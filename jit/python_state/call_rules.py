@@ -5,6 +5,7 @@ object. What stands in no table is refused.
 """
 
 import gc
+import itertools
 import os
 import sys
 import types
@@ -215,6 +216,12 @@ def module_of(name: str) -> str:
     """Return the public name of a module of the standard library: `_io` is `io`, `posix` is `os`."""
     plain = name if name.startswith("__") else name.lstrip("_")
     return _ALIASES.get(plain.partition(".")[0], plain)
+
+
+def public_module(name: str) -> str:
+    """Return the part of a module's name that users know: `numpy` of `numpy._core._ufunc_config`."""
+    first, *others = module_of(name).split(".")
+    return ".".join([first, *itertools.takewhile(lambda part: part[:1] != "_", others)])
 
 
 def _rule_of_module(module: str) -> Rule | None:

@@ -129,7 +129,7 @@ class Finaliser:
                 what == HELD and tuple(place) in self._written) or (
                 what == LIBRARY and self._contents.held(place[0], reading.expected))
             if what == DATA and not reading.holds():
-                raise FirstTimeError(f"it changed {reading.text}")
+                raise FirstTimeError(f"it changed {reading.text}; change it outside of the traced function")
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
                 if type(reading) is ClassMembers and not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed what it reads: "

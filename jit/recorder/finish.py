@@ -105,8 +105,9 @@ def _add_rewritten(recorder, results, outputs) -> list:
                 continue
             if t._base is not None or is_freed(t._node):
                 kind = "view" if t._base is not None else "tensor"
-                raise TraceError(f"this function cannot be traced: it writes in place to a {kind} from outside, whose gradient "
-                                 f"then goes through what it did{at(user_line())}; return the new value, or write under "
+                line = cell.value.node.line if cell.value.node is not None else user_line()
+                raise TraceError(f"this function cannot be traced: it writes in place to a {kind} from outside{at(line)}, and "
+                                 "the gradient of that then goes through what it did; return the new value, or write under "
                                  "no_grad()")
             if recorder.inputs.histories.get(position) is None:
                 gained.append(position)
