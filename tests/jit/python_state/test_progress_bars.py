@@ -219,6 +219,6 @@ def test_numbers_in_texts_of_bars_are_those_of_the_call(bars, place):
         assert bar.note == f"loss {2.0 * i:.1f} of 2"
     assert traced.stats()["compiles"] == 1
     traced = jit.trace(own)
-    for i in (1, 10, 100):
+    for i in (1, 10):
         x = ingot.full((2,), float(i))
         assert traced(x, bars).tolist() == own(x, bars).tolist()
