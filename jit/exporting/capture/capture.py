@@ -23,6 +23,7 @@ from ...errors.errors import ExportError, at
 from ...guards.arg_pytree import flatten
 from ...guards.frames import unprofiled
 from ...guards.locations import StateInputs
+from ...guards.symbolic_lookups import SymbolicLookups
 from ...proxies.new_objects import NewObjects
 from ...python_state.patched_builtins import PatchedBuiltins
 from ...python_state.tracker import Tracker
@@ -73,7 +74,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     calls = ModuleCalls(_holders(fn), signatures_of)
     recorder = _ExportRecorder(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
     inputs = StateInputs(is_symbolic=symbols is not None)
-    tracker = recorder.tracker = Tracker(inputs)
+    tracker = recorder.tracker = Tracker(inputs, SymbolicLookups(None, inputs, ()).private)
     recorder.casts = tracker.casts
     tracker.called(plain, args, kwargs, tensors)
     with RECORDING, no_grad():
