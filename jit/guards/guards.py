@@ -12,7 +12,7 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import ChangedValue, Location
-from .snapshot import Exactly, Snapshot, brief, first_change, looks_like, snapshot
+from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
 
 UNREAD = object()       # value of an attribute that the function writes without reading it
 
@@ -33,6 +33,11 @@ class Condition:
     def tensors(self) -> dict:
         """Return the tensors, by id, that the function reaches through the guarded state."""
         return {}
+
+    def covers(self, other) -> bool:
+        """Return whether another condition of the same identity holds wherever this one does. Another path of a recording may
+        use a container in more ways, and expect more of it."""
+        return not hasattr(self, "expected") or demand_alike(self.expected, other.expected)
 
 
 class StructureCondition(Condition):
@@ -125,6 +130,11 @@ class ModulesGuard(StructureCondition):
     def is_as_before(self) -> bool:
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
+    def covers(self, other) -> bool:
+        return self.written == other.written and all(
+            state.keys() == more.keys() and all(demand_alike(state[k], more[k]) for k in state)
+            for (_, state), (_, more) in zip(self.states, other.states))
+
     def changed_values(self) -> list:
         parts = []
         for m, state in self.states:
@@ -147,7 +157,7 @@ class ModulesGuard(StructureCondition):
 def _change_of_module(name, key, was, now) -> str:
     """Return in words what changed in the state of a module."""
     if not key:
-        return f"the hooks of {name}, or which of its parameters require grad, are others than before"
+        return f"the class or the hooks of {name}, or which of its parameters require grad, are others than before"
     if was is MISSING or now is MISSING:
         return f"{name}.{key} was {'removed' if now is MISSING else 'added'}"
     path, was, now = first_change(now, was)
@@ -161,8 +171,8 @@ def _expected(m, key, value, inputs):
 
 
 def module_state(m, toggled=()) -> dict:
-    """Return the parts of a module, one level deep, and under "" the order of its tables, its hooks, and which parameters
-    require grad, negated for ids in `toggled`."""
+    """Return the parts of a module, one level deep, and under "" its class, the order of its tables, its hooks, and which
+    parameters require grad, negated for ids in `toggled`."""
     state = attributes_of_module(m)
     tables = m._parameters, m._buffers, m._modules
     for table in tables:
@@ -170,7 +180,7 @@ def module_state(m, toggled=()) -> dict:
     asks = [p is not None and (values_in(p)._node is not None) != (id(p) in toggled)        # for gradients
             for p in m._parameters.values()]
     order = *map(tuple, tables), tuple(sorted(m._non_persistent_buffers_set))
-    state[""] = order, m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
+    state[""] = type(m), order, m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
     return state
 
 

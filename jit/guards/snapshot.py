@@ -262,6 +262,24 @@ def looks_like(now, expected) -> bool:
     return type(now) is type(expected) and is_plain(expected) and are_exact(now, expected)
 
 
+def demand_alike(a, b) -> bool:
+    """Return whether two expectations are known to accept the same values."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(demand_alike, a, b))
+    if isinstance(a, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and not a.dtype.hasobject and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(demand_alike(a[k], b[k]) for k in a)
+    if not hasattr(type(a), "matches"):
+        return looks_like(a, b) or (isinstance(a, (bytes, set, frozenset)) and a == b)
+    slots = [name for c in type(a).__mro__ for name in getattr(c, "__slots__", ())] or vars(a)
+    return all(demand_alike(getattr(a, name), getattr(b, name)) for name in slots)
+
+
 def first_change(now, expected) -> tuple:
     """Return (path, value from before, value now) of the first difference from an expectation."""
     if isinstance(expected, Exactly):

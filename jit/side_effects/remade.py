@@ -14,7 +14,7 @@ from ..bytecode.reads import ARGUMENT, FREE, MISSING, Chain
 from ..errors.errors import ReplacedError
 from ..guards.guards import Condition, changed_values_in
 from ..guards.locations import DICTS, RESTORED, Location, StateInputs, is_slot, load
-from ..guards.snapshot import Remade, brief, first_change, looks_like, snapshot
+from ..guards.snapshot import Remade, brief, demand_alike, first_change, looks_like, snapshot
 from ..proxies.new_objects import attributes_in, is_plain_object
 from .effects import RelocatedTarget, Target
 
@@ -186,6 +186,9 @@ class Unshared(Condition):
     def holds(self) -> bool:
         t = self._there()
         return looks_like(t.value(), self._expected) and _are_unshared(t.owner, t.key, t.kind, self._part)
+
+    def covers(self, other) -> bool:
+        return demand_alike(self._expected, other._expected)
 
     def changed_values(self) -> list:
         """Return numbers and tensors that changed; the guard's identity if it fails for another reason."""

@@ -31,7 +31,7 @@ class Entry:
         self.compared: list = [set() for _ in (symbols.hints if symbols is not None else ())]
         self.ones_compared: set = set()
         self.quick: dict = {}            # key of a call -> (its quick call, how often that was written)
-        self.guards: dict = {}           # by identity
+        self.guards: dict = {}           # by identity, and those of later paths that demand more by identity and number
         self.tensors = TensorConditions()
         self.reached: dict = {}
         self.same_objects: dict = {}    # number of a container, set or array of the arguments -> the one that it must be
@@ -91,7 +91,7 @@ class Entry:
     def _demand(self, recording, guards):
         """Add the conditions of a path to those of the whole entry: they held when it was recorded. Dictionaries are replaced,
         not changed, as other threads may iterate over them."""
-        self.guards = joined(self.guards, [(g.identity, g) for g in guards])
+        self.guards = _joined_guards(self.guards, guards)
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.same_objects = joined(self.same_objects, recording.same_objects)
         self.apart_objects = joined(self.apart_objects, recording.apart_objects.items())
@@ -108,7 +108,7 @@ class Entry:
         """Restrict the entry to the numbers in locations that every call looks up from now on."""
         self.call = self.call[0], (*self.call[1], *[m.number for m in changed])
         numbers = {m.place.identity for m in changed}
-        self.guards = {identity: guard for identity, guard in self.guards.items() if identity not in numbers}
+        self.guards = {key: guard for key, guard in self.guards.items() if guard.identity not in numbers}
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._matcher = self.symbols.matcher(*self.call)
@@ -133,6 +133,17 @@ class Entry:
     def _are_objects_as_before(self, call) -> bool:
         same, apart = self.same_objects, self.apart_objects
         return all([x is same[i] if i in same else id(x) not in apart for i, x in enumerate(call.objects())])    # noqa: C419
+
+
+def _joined_guards(known: dict, more) -> dict:
+    """Return guards by key with those of another path, as far as the known ones do not cover them."""
+    found = dict(known)
+    for guard in more:
+        key, number = guard.identity, 0
+        while key in found and not found[key].covers(guard):
+            key, number = (guard.identity, number + 1), number + 1
+        found.setdefault(key, guard)
+    return found
 
 
 def kinds_of(leaves) -> tuple:

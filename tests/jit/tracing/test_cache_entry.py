@@ -1,100 +1,52 @@
-"""Identity of containers, sets and arrays: arguments among each other, and arguments that are reached otherwise, too."""
+"""Each path of a recording relies on what the others rely on, and on what it uses itself: containers in more ways, perhaps."""
 
-import numpy as np
 import pytest
 
 import ingot
+from fuzzed_modules.life import compare
 from ingot import jit
 
-
-class Box:
-    pass
-
-
-KINDS = {"a list": lambda: [1, 2], "a dict": lambda: {"a": 1}, "a set": lambda: {1, 2}, "an array": lambda: np.ones(3),
-         "bytes": lambda: bytearray(b"a"), "an object": Box, "a list of sets": lambda: [{1}], "an array of objects":
-         lambda: np.array([None, 1], object)}
-WRAPS = {"alone": (lambda v: v, lambda v: v), "in a list": (lambda v: [v], lambda v: v[0]),
-         "in a dict": (lambda v: {"k": v}, lambda v: v["k"]), "in a tuple": (lambda v: (0, v), lambda v: v[1])}
-
-
-def run(f, calls):
-    """Return the answers of traced calls and of eager ones; those that are refused are left out of both."""
-    traced, got, want = jit.trace(f), [], []
-    for args in calls:
-        try:
-            found = traced(ingot.ones(2), *args)[1]
-        except jit.TraceError:
-            continue
-        got.append(found)
-        want.append(f(ingot.ones(2), *args)[1])
-    return got, want
+# Container, what each call does with it, what only calls of the second path do, and a change that only this concerns.
+PATHS = {
+    "a list and its length": ("v = [1, 2]", "x * len(v)", "x * sum(v)", "v[0] = 7"),
+    "a list that may be empty": ("v = [1, 2]", "x * (2 if v else 3)", "x * sum(v)", "v[0] = 7"),
+    "a list that grows": ("v = [1, 2]", "v.append(3) or x", "x * sum(v)", "v[:] = [4, 5]"),
+    "a list that is given": ("v = [1, 2]", "x * sum(v)", "(x, v)", "globals().update(v=[1, 2])"),
+    "a list that is another": ("v = [1, 2]\nw = [1, 2]", "x * v[0] * w[0]", "x * (2 if v is w else 3)",
+                               "globals().update(v=w)"),
+    "a deque": ("v = deque([1, 2])", "x * len(v)", "x * sum(v)", "v[0] = 7"),
+    "a dictionary": ("v = {'a': 1.0, 'b': 2.0}", "x * v['a']", "x * sum(v.values())", "v['b'] = 7.0"),
+    "a set": ("v = {1, 2}", "x * (1 in v)", "x * sum(v)", "v.add(7)"),
+    "an array": ("v = np.arange(3.0)", "x * v.shape[0]", "x * v.sum()", "v[0] = 7"),
+    "an attribute": ("v = NS(k=[1, 2])", "x * len(v.k)", "x * sum(v.k)", "v.k[0] = 7"),
+    "a missing attribute": ("v = NS(k=2)", "x * v.k", "x * getattr(v, 'rate', 3)", "v.rate = 7"),
+    "a module": ("v = nn.Module()\nv.k = [1, 2]", "x * len(v.k)", "x * sum(v.k)", "v.k[0] = 7"),
+    "a context variable": ("v = contextvars.ContextVar('v')\nv.set([1, 2])", "x * sum(v.get())", "(x, v.get())",
+                           "v.set([1, 2])"),
+}
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_arguments_that_are_one_object(kind, wrap):
-    put, take = WRAPS[wrap]
-    a, b = KINDS[kind](), KINDS[kind]()
-    one, two = (put(a), put(a)), (put(a), put(b))
-    for first, second in ((one, two), (two, one)):
-        got, want = run(lambda x, u, v: (x * 2, take(u) is take(v)), (first,) * 3 + (second,) * 2 + (first, second))
-        assert got == want
+@pytest.mark.parametrize("name", PATHS)
+def test_a_later_path_adds_what_it_relies_on(name):
+    value, each, later, change = PATHS[name]
+    program = (f"{value}\ndef first(x): return {each}\ndef second(x): return {later}\n"
+               "def fn(x):\n    y = first(x)\n    return second(y) if x.sum() > 6 else y\n"
+               "def args(i): return ingot.arange(3.0) + i % 2 * 2,\n"
+               f"def turn(i):\n    if i == 5: {change}")
+    verdict, fn = compare(program)
+    assert verdict.kind == "same", verdict.text
+    assert fn.stats()["compiles"] <= (6 if name == "a list that grows" else 3), fn.stats()["misses"]
 
 
-HELD = Box()
+def test_paths_that_rely_on_the_same_add_no_guards():
+    rates = {"a": [1.0, 2.0], "b": (3.0, {4})}
 
+    def fn(x):
+        return x * (2 if x.sum() > 6 else 3) * (rates["a"][0] + len(rates["b"][1]))
 
-def ways(kind):
-    """Return {way: (the object that is reached, a function that compares an argument with it)}."""
-    held = KINDS[kind]()
-    HELD.value = held
-    items = [held, 1]
-
-    def default(x, u, cache=held):
-        return x * 2, u is cache
-
-    return {"closure": (held, lambda x, u: (x * 2, u is held)), "attribute": (held, lambda x, u: (x * 2, HELD.value is u)),
-            "item": (held, lambda x, u: (x * 2, any(u is v for v in items))), "default": (held, default),
-            "id": (held, lambda x, u: (x * 2, id(u) == id(held)))}
-
-
-@pytest.mark.parametrize("way", ways("a list"))
-@pytest.mark.parametrize("kind", KINDS)
-def test_arguments_that_are_reached_otherwise(kind, way):
-    held, f = ways(kind)[way]
-    other = KINDS[kind]()
-    for first, second in ((held, other), (other, held)):
-        got, want = run(f, [(v,) for v in (first, first, first, second, second, first, second)])
-        assert got == want
-
-
-def test_containers_of_closures_and_new_ones_cost_no_recordings():
-    def f(x, items, options):
-        def part(k):
-            return items[k] * options["scale"] if items is not None else x
-
-        seen = dict(enumerate(items))
-        return part(0) + sum(v.sum() for v in seen.values() if v is not x), items
-
-    traced = jit.trace(f)
-    for _ in range(5):
-        traced(ingot.ones(2), [ingot.ones(2), ingot.ones(2)], {"scale": 2.0})
-    assert traced.stats()["compiles"] == 1, traced.stats()["misses"]
-
-
-def test_state_that_is_replaced_by_each_call_costs_no_recordings():
-    box = Box()
-    box.h = ingot.zeros(2)
-
-    @jit.trace
-    def step(x):
-        if x is box.h:
-            return x
-        box.h = box.h + x
-        return box.h * 1
-
-    for i in range(6):
-        assert step(ingot.ones(2)).tolist() == [i + 1] * 2
-    assert step(box.h) is box.h
-    assert step.stats()["compiles"] <= 3, step.stats()["misses"]
+    traced = jit.trace(fn)
+    traced(ingot.arange(3.0))
+    (entry,) = traced._cache.all_entries()
+    before = len(entry.guards)
+    traced(ingot.arange(3.0) + 4)
+    assert len(entry.guards) == before and traced.stats()["compiles"] == 2
