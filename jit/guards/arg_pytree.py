@@ -74,7 +74,7 @@ class ContainerTable:
 
     def __init__(self, known=(), were=()):
         self.containers: list = []
-        self.wholes: list = []          # sets and arrays, in their order
+        self.wholes: list = []          # sets, arrays and frozen dataclass objects, in their order
         self.numbers: dict = {}         # {id of one of these: its number}
         self.held: list = []
         self.has_proxy_keys = False     # whether proxies for numbers are keys of a dictionary
@@ -182,14 +182,15 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return take.once(x)
     if kind is deque and made is not None:        # (among arguments it is what it is)
         return take.once(x)
-    if made is not None and kind is not np.ndarray:
+    if made is not None:
         known = None if met is None else met.before(x)
-        own = made.attributes(x) if known is None else None
+        own = made.attributes(x) if known is None and kind is not np.ndarray else None
         if known is not None or own is not None:
             return known or take.once(x, own)
     if kind in _COPIED and made is not None and made.is_from_outside(x):
         return ByIdentity(x)
-    if met is not None and (kind is set or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)):
+    if met is not None and (kind is set or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)
+                            or hasattr(kind, "__dataclass_fields__")):
         if id(x) in met.numbers:
             return (SAME, met.numbers[id(x)])
         met.numbers[id(x)] = len(met.wholes)

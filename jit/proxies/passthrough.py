@@ -15,6 +15,7 @@ import numpy as np
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import Names
 from ..bytecode.stack import NO_EFFECT, Walk, builds_container, instructions_of, position_of
+from ..errors.errors import RunEagerlyError
 from .lazy_scalars import as_number
 
 ARRAYS = (np.ndarray, list, tuple)      # types of arguments for which a tensor may stand
@@ -36,6 +37,8 @@ class PassthroughValues:
         self._recorder = recorder
         self._known: dict = {}      # by id: (value, type, tensor behind it, way of reading)
         self._returned: set = set()    # ids of those that stand in the results
+        self._lent: list = []          # (array over the memory of a tensor, on which the function acted; the tensor)
+        self._left: dict = {}          # by id: those of them that the results hold, and the tensors that each call reads
 
     def takes(self, t: Tensor, how: str, value, code, frame) -> bool:
         """Return whether a value that `frame` has read by calling `code` goes straight to the results; remember it if so."""
@@ -56,14 +59,46 @@ class PassthroughValues:
             return type(x), self._recorder.inputs.arrays[id(x)]
         found = self._known.get(id(x))
         if found is None:
-            return None
+            return self._lent_part(x) if self._lent and type(x) in (np.ndarray, memoryview) else None
         self._returned.add(id(x))
         return found[1:3]
+
+    def lend(self, array, t: Tensor):
+        """Note an array over the memory of a tensor, on whose values the function acts."""
+        self._lent.append((array, t))
+
+    def _lent_part(self, x) -> tuple | None:
+        """Return (type, tensor) of a lent array that the function leaves; refuse to record other arrays over its memory."""
+        for array, t in self._lent:
+            if type(x) is np.ndarray and _are_alike(x, array) and id(x) not in self._left:
+                self._left[id(x)] = x, t.detach()
+                return np.ndarray, self._left[id(x)][1]
+        self._check_left(np.asarray(x))
+        return None
+
+    def check_tensors(self, tensors):
+        """Raise if one of the tensors that the function leaves was made over a lent array."""
+        for t in tensors if self._lent else ():
+            if type(t._a) is np.ndarray:
+                self._check_left(t._a, t._storage)
+
+    def _check_left(self, memory, storage=None):
+        """Raise if memory that the function leaves is that of a lent array: replays would leave copies. Tensors of the same
+        `storage` are known to be one."""
+        if any(np.may_share_memory(memory, array) for array, t in self._lent if t._storage is not storage):
+            raise RunEagerlyError("it leaves an array or tensor over the memory of an array that numpy() gave it, of which it "
+                                  "reads the values; leave the tensor, or a copy of the array")
 
     def settle(self):
         """Count values that came to no result after all as read."""
         for value, _, tensor, how in [v for k, v in self._known.items() if k not in self._returned]:
             self._recorder.cut(tensor, how, value)
+
+
+def _are_alike(a, b) -> bool:
+    """Return whether two arrays lie in the same way over the same memory."""
+    return a is b or (a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+                      and a.__array_interface__["data"] == b.__array_interface__["data"])
 
 
 class _NumbersOnly(np.ndarray):

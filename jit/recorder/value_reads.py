@@ -97,6 +97,7 @@ class ValueReads:
         self.cut(t if line is None or how != "item" else as_number(t, int), how, value_read, line)
         if how == "numpy":
             self._lent.append((value_read, self.cuts[-1].answer, user_line()))
+            self.passthrough.lend(value_read, t)
         return value_read
 
     def is_size(self, line, value_read) -> bool:

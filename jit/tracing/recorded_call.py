@@ -113,9 +113,14 @@ class Call:
         """The arguments that stand for arrays."""
         return [x for x in (*self.args, *self.kwargs.values()) if type(x) is ArrayArgument]
 
+    @property
+    def given(self) -> list:
+        """The containers, and objects that count as a whole, that results may hold."""
+        return [*(self.containers or ()), *self.wholes]
+
     def objects(self) -> list:
         """Return the containers, sets and arrays among the arguments, in their order."""
-        return [*(self.containers or ()), *self.wholes, *[g.array for g in self.arrays]]
+        return [*self.given, *[g.array for g in self.arrays]]
 
     def changeable(self) -> list:
         """Return the containers and NumPy arrays among the arguments."""
@@ -271,7 +276,7 @@ class Run:
         fields = [(x, fields_of(x)) for x in met.containers if is_structure(x)]
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
-            self.containers, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
+            self.containers, self.keeps_identity = ArgumentContainers([*met.containers, *met.wholes], call.given), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.text
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
@@ -295,7 +300,7 @@ class Run:
             m.refresh()
         self.keeps_plain = lookups.is_written
         if self.template.has_proxies or self.template.has_reads or self.has_proxy_keys or self.containers.are_copies:
-            self.result = self.template.recorded_result(tensors, call.containers)
+            self.result = self.template.recorded_result(tensors, call.given)
         self._check_usable(tracker, devices)
         self._set_guards(call, tracker, lookups, effects)
         inputs.close()
@@ -327,6 +332,7 @@ class Run:
             effects = [t for t in unprofiled(tracker.effects, made) if not recorder.optimizers.schedules.explains(t)]
             self.template, tensors = self._template_of(effects, tracker.contents, made, read)
             recorder.reads.passthrough.settle()
+            recorder.reads.passthrough.check_tensors(tensors)
             devices = self._devices(call)
             written, apart = unprofiled(tracker.writes.state), unprofiled(tracker.compared_tensors)
             self.recording = self._finish(tensors, effects)

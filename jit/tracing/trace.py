@@ -270,7 +270,7 @@ class Traced:
                 if self._misses.limit.streak.unused:
                     self._misses.limit.replayed(template)
                 self._enter_quick_call(self._quick_call(call, entry, symbols))
-                call.result = template.give(results, values, call.containers)
+                call.result = template.give(results, values, call.given)
                 return True
             except Unseen as unseen:
                 self._misses.answer_unseen(unseen.line)

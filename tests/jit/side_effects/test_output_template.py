@@ -7,6 +7,7 @@ import types
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import ingot
@@ -145,3 +146,19 @@ REFUSED = [
 def test_results_that_cannot_be_rebuilt_are_refused(fn):
     with pytest.raises(jit.TraceError, match="could not make again"):
         jit.trace(fn)(vec(1.0, 2.0))
+
+
+@pytest.mark.parametrize("make", [
+    lambda: {1, 2}, lambda: bytearray(b"ab"), lambda: Frozen(2), lambda: np.arange(3), lambda: np.array(["a"]), lambda: [1],
+    lambda: {"a": {1}}])
+def test_objects_among_the_arguments_are_given_back_themselves(make):
+    kept = Result(None)
+
+    def fn(x, value):
+        kept.value = value
+        return x * 2, [value]
+
+    traced = jit.trace(fn)
+    for _ in range(4):
+        value = make()
+        assert traced(vec(1.0, 2.0), value)[1][0] is value is kept.value
