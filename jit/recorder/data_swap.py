@@ -45,6 +45,9 @@ class DataSwaps:
         self._tie_like(t, new, link.is_outside)
 
     def _remember(self, t, position):
+        if position in self._recorder.aliases.wholes:
+            self._recorder.refuse("it writes to memory that came in as several tensors, and gives one of them other memory or "
+                                  "sizes", "write to a clone, or do one of the two outside")
         self._recorder.gradients.note_leaf(t)
         before = wrap(t._a)
         before._storage = t._storage

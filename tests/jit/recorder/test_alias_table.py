@@ -480,3 +480,27 @@ def test_views_as_gradients_take_few_recordings(body):
     for _ in range(8):
         fn(ingot.ones(2, 3))
     assert len(fn.stats()["misses"]) <= 3
+
+
+def test_a_history_that_ends_in_memory_of_several_arguments():
+    def fn(a, part):
+        a.exp_()
+        a.detach_()
+
+    traced = jit.trace(fn)
+    for _ in range(4):
+        a = ingot.ones(2, 3, requires_grad=True) * 2
+        part = a.split(1)[1]
+        traced(a, part)
+        assert not a.requires_grad and a.is_leaf and part.requires_grad
+
+
+@pytest.mark.parametrize("change", [lambda a: a.t_(), lambda a: a.resize_(1), lambda a: setattr(a, "data", a.data * 2)])
+def test_memory_of_several_arguments_that_is_written_and_lost_is_refused(change):
+    def fn(a, part):
+        part.mul_(1.5)
+        change(a)
+
+    with pytest.raises(jit.TraceError, match="several tensors"):
+        a = ingot.ones(2, 3)
+        jit.trace(fn)(a, a[0])
