@@ -7,13 +7,15 @@ The prefix of a chain has a guard of its own, so each line starts from the objec
 """
 
 import builtins
+import inspect
 import keyword
 import types
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from ...runtime.core.structure import Structure
-from ..bytecode.reads import ARGUMENT, LENGTH, MISSING
+from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
+from ..bytecode.user_code import dict_of
 from .absence import AbsentNames
 from .class_entries import ClassTests
 from .guards import FunctionGuard, Guard, StructureCondition
@@ -67,9 +69,13 @@ def _line(guard, names, known):
     if start is None:
         return None
     is_method = guard.method() is not None
+    done = len(guard.chain.steps) - len(steps)
     for n, (kind, key) in enumerate(steps, 1):
         if not isinstance(key, (str, int)):
             return None
+        if kind == "attr" and _may_run_code(follow(guard.start(), guard.chain.steps[:done + n - 1]), key):
+            start = f"{start}.__dict__[{key!r}]"
+            continue
         if is_method and n == len(steps):       # its object is not named here: another call may make another one
             start = f"(_owner := {start})"
         if kind == LENGTH:
@@ -85,6 +91,16 @@ def _line(guard, names, known):
         return f"{_name(names, expected)}.matches({start})"
     same = f"{start} is {_name(names, expected)}"
     return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
+
+
+def _may_run_code(owner, name) -> bool:
+    """Return whether code of the user's would answer for an attribute that an object has now, once the object loses it."""
+    kind: Any = type(owner)
+    if name not in dict_of(owner) or (isinstance(owner, type) and hasattr(type(vars(owner)[name]), "__get__")):
+        return False
+    behind = None if isinstance(owner, type) else inspect.getattr_static(kind, name, None)
+    return (is_user_function(getattr(kind, "__getattr__", None)) or type(behind) is cached_property
+            or is_user_function(getattr(type(behind), "__get__", None)))
 
 
 def _absence_test(guard, names):

@@ -31,8 +31,8 @@ class ArgumentParts:
     def class_with(self, base, steps, value):
         """Return the class of a part if the last step reads one of its methods."""
         owner = follow(base, steps[:-1])
-        is_method = steps and steps[-1][0] == "attr" and getattr(type(owner), steps[-1][1], MISSING) is value
-        return type(owner) if is_method and id(owner) in self._ids else None
+        is_attribute = steps and steps[-1][0] == "attr" and id(owner) in self._ids
+        return type(owner) if is_attribute and getattr(type(owner), steps[-1][1], MISSING) is value else None
 
 
 class KnownObjects:
