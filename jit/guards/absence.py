@@ -2,8 +2,15 @@
 
 Code that calls `hasattr`, `getattr(obj, name, default)`, `dir` or `vars` depends on names that are not there. These guards
 fail when such a name appears. `Guard` (guards.py) compares the attributes that exist.
+
+Operations depend on names that no code spells out: `if x` on the absence of `__bool__` and `__len__`, `x.rate` on that of a
+property in the class of `x`. So the classes of the user's count by all their names.
 """
 
+import types
+from operator import is_
+
+from ..proxies.threads import own_names
 from .guards import Condition
 
 IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
@@ -36,6 +43,65 @@ class AbsentNames(Condition):
 
     def __str__(self):
         return f"{self.text} has got {', '.join(self.present())}"
+
+
+# Names that Python and its library give a class for themselves when they are first needed; annotations are empty then.
+_LAZY = frozenset(("__slotnames__", "__annotations__", "__annotations_cache__"))
+
+
+class ClassNames(Condition):
+    """A class has the bases and attributes of the names that it had, and the same special methods among those that are no
+    functions, which run no code that would tell."""
+
+    def __init__(self, cls):
+        self.owner, self.identity, self.order = cls, ("class", id(cls)), cls.__mro__
+        self.names = self._names()
+        self.fixed = {name: value for name, value in vars(cls).items() if name[:2] == "__" and _is_consulted(name, value)}
+
+    @property
+    def keys(self) -> frozenset:
+        """Names with those lazy ones that are there by now."""
+        return self.names | ((vars(self.owner).keys() & _LAZY) - self._names())
+
+    def _names(self) -> frozenset:
+        space = vars(self.owner)
+        return own_names(self.owner) - {name for name in _LAZY if name == "__slotnames__" or not space.get(name)}
+
+    def _changed(self) -> frozenset:
+        space = vars(self.owner)
+        return (self._names() ^ self.names) | {name for name, value in self.fixed.items() if space.get(name) is not value}
+
+    def holds(self) -> bool:
+        return self.owner.__mro__ == self.order and not self._changed()
+
+    def explained_by(self, written) -> bool:
+        """Return whether the function itself writes all names that have come or gone."""
+        return self.owner.__mro__ == self.order and all((id(self.owner), name) in written for name in self._changed())
+
+    def __str__(self):
+        what = ", ".join(sorted(self._changed())) or "base classes"
+        return f"the class {self.owner.__qualname__} has got, lost or replaced {what}"
+
+
+def _is_consulted(name, value) -> bool:
+    """Return whether operations may consult an entry of a class without running user code."""
+    return value is None or name == "__match_args__" or (callable(value) and not isinstance(value, types.FunctionType))
+
+
+class ObjectClasses(Condition):
+    """Objects have the classes that they had, by which operations and attributes are looked up."""
+
+    def __init__(self, found: list):
+        self.objects, self.classes = tuple([x for x, _ in found]), [kind for _, kind in found]
+        self.identity = "classes of objects", tuple(map(id, self.objects))
+
+    def holds(self) -> bool:
+        return all(map(is_, map(type, self.objects), self.classes))
+
+    def __str__(self):
+        both = [(kind, type(x)) for x, kind in zip(self.objects, self.classes)]
+        was, now = next((pair for pair in both if pair[0] is not pair[1]), both[0])
+        return f"an object of the class {was.__qualname__} is now one of {now.__qualname__}"
 
 
 class AttributeNames(Condition):

@@ -11,9 +11,9 @@ from typing import Any
 
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.reads import MISSING
-from .absence import IMMUTABLE, AbsentNames
+from .absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from .guards import Condition, ReadCondition
-from .locations import held_in, is_slot
+from .locations import class_attribute, held_in, is_slot
 from .snapshot import brief
 
 _BASE, _ORDER, _VERSION = 8 * 32, 8 * 43, 8 * 48        # offsets of tp_base, tp_mro and tp_version_tag (CPython 3.11 to 3.15)
@@ -35,12 +35,7 @@ class ClassEntry:
 
     def __call__(self) -> Any:
         """Return the value, past all descriptors, or MISSING."""
-        for c in self.cls.__mro__:
-            if self.name in c.__dict__:
-                found = held_in(c, self.name)
-                if found is not MISSING:
-                    return found
-        return MISSING
+        return class_attribute(self.cls, self.name)
 
 
 @dataclass(frozen=True)
@@ -90,11 +85,15 @@ class ClassTests:
 
     def __init__(self):
         self._guards: dict = {}     # {class: its guards}
+        self._kinds: list = []      # `ObjectClasses`
 
     def take(self, guard) -> bool:
         """Take a guard over, if names and identities in a class tell whether it holds."""
         read: Any = guard.read if type(guard) is ReadCondition else None
-        if type(guard) is ClassMembers or (type(guard) is AbsentNames and guard.classes is not None):
+        if type(guard) is ObjectClasses:
+            self._kinds.append(guard)
+            return True
+        if type(guard) in (ClassMembers, ClassNames) or (type(guard) is AbsentNames and guard.classes is not None):
             cls = guard.owner
         elif type(read) is Inheritance or (type(read) is ClassEntry and _is_an_entry(read, guard.expected)):
             cls = read.cls
@@ -105,10 +104,20 @@ class ClassTests:
 
     def lines(self, name) -> list:
         """Return the tests as expressions; `name` gives the name of an object in them."""
+        kinds = [test for guard in self._kinds for test in _tests_of_kinds(guard, name)]
         if not has_versions():
-            return [line for cls, guards in self._guards.items() for line in _EntryTests(cls, guards).lines(name)]
+            return [*kinds, *[line for cls, guards in self._guards.items() for line in _EntryTests(cls, guards).lines(name)]]
         tests = [ClassVersion(cls, guards) for cls, guards in self._guards.items()]
-        return [f"({name(t)}.version == {name(t.current)}.value or {name(t)}.holds())" for t in tests]
+        return [*kinds, *[f"({name(t)}.version == {name(t.current)}.value or {name(t)}.holds())" for t in tests]]
+
+
+_FEW = 3        # objects whose classes are compared one by one
+
+
+def _tests_of_kinds(guard: ObjectClasses, name) -> list:
+    if len(guard.objects) <= _FEW:
+        return [f"type({name(x)}) is {name(kind)}" for x, kind in zip(guard.objects, guard.classes)]
+    return [f"[*map(type, {name(guard.objects)})] == {name(guard.classes)}"]
 
 
 def _is_an_entry(read, expected) -> bool:
@@ -142,12 +151,17 @@ class _EntryTests:
 
     def __init__(self, cls, guards):
         self._cls = cls
+        self._order = cls.__mro__
+        self._keys: Any = None      # names that the class must have, and no others
         self._absent: dict = {}     # {class: names that it must not have}
         self._entries: dict = {}    # {(class, name): value}
         self._others: list = []     # guards without tests of this kind
         for g in guards:
             if type(g) is AbsentNames:
                 self._lack(g.classes, g.names)
+            elif type(g) is ClassNames:
+                self._keys, self._order = g.keys, g.order
+                self._entries.update({(cls, name): value for name, value in g.fixed.items()})
             elif type(g) is ClassMembers:
                 for name, (value, _) in g.members.items():
                     self._add(name, value)
@@ -173,7 +187,8 @@ class _EntryTests:
     def lines(self, name) -> list:
         """Return the tests as expressions; `name` gives the name of an object in them."""
         spaces = {c: name(vars(c)) for c in {**self._absent, **{owner: None for owner, _ in self._entries}}}
-        return [f"{name(self._cls)}.__mro__ is {name(self._cls.__mro__)}",
+        keys = [] if self._keys is None else [f"{name(vars(self._cls))}.keys() == {name(self._keys)}"]
+        return [f"{name(self._cls)}.__mro__ is {name(self._order)}", *keys,
                 *[f"{spaces[c]}.keys().isdisjoint({name(frozenset(names))})" for c, names in self._absent.items()],
                 *[f"{spaces[c]}[{key!r}] is {name(value)}" for (c, key), value in self._entries.items()],
                 *[f"{name(g)}.holds()" for g in self._others]]

@@ -77,7 +77,7 @@ class Location:
             return None
         if kind == "item":
             return (owner, key, "item") if type(owner) in RESTORED else None
-        found = getattr(type(owner), key, None)
+        found = class_attribute(type(owner), key)
         is_plain = type(getattr(owner, "__dict__", None)) is dict and not hasattr(type(found), "__set__")
         is_plain = is_plain or is_slot(owner, key) or (isinstance(owner, type) and key in owner.__dict__)
         return (owner, key, "attr") if is_plain else None
@@ -310,15 +310,26 @@ def held_in(owner, name):
     return found.hidden if type(found) is ThreadView else found
 
 
+def class_attribute(cls, key):
+    """Return what a class or a base of it holds under a name, past all descriptors and views, or MISSING."""
+    for c in cls.__mro__:
+        found = c.__dict__.get(key, MISSING)
+        if type(found) is ThreadView:
+            found = found.hidden
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
 def is_slot(owner, key) -> bool:
     """Return whether an object keeps an attribute in a slot of a Python class."""
-    found: Any = getattr(type(owner), key, None)
+    found: Any = class_attribute(type(owner), key)
     return type(found) is types.MemberDescriptorType and is_python_class(found.__objclass__)
 
 
 def is_viewable(owner, key) -> bool:
     """Return whether an object alone keeps an attribute, so that a descriptor can hide it."""
-    found = getattr(type(owner), key, None)
+    found = class_attribute(type(owner), key)
     is_own = type(getattr(owner, "__dict__", None)) is dict and not isinstance(owner, type)
     return is_own and not hasattr(type(found), "__set__")
 
@@ -326,7 +337,9 @@ def is_viewable(owner, key) -> bool:
 def store(owner, key, kind, value):
     """Store a value at a location; return the value from before."""
     before = load(owner, key, kind)
-    if kind == "cell":
+    if kind == "cell" and value is MISSING:
+        del owner.cell_contents
+    elif kind == "cell":
         owner.cell_contents = value
     elif type(owner) is State:
         owner.put(key, value)
@@ -348,7 +361,7 @@ def store(owner, key, kind, value):
     elif isinstance(owner, type):
         type.__setattr__(owner, key, value)
     elif is_slot(owner, key):
-        getattr(type(owner), key).__set__(owner, value)
+        class_attribute(type(owner), key).__set__(owner, value)
     elif value is MISSING:
         owner.__dict__.pop(key, None)
     else:

@@ -20,7 +20,7 @@ from ..bytecode.stack import offsets_after, position_of
 from ..bytecode.user_code import attributes_of, attributes_of_module, is_user_defined
 from ..bytecode.uses import ADDED, CONTAINED, COUNTED, GROWN, INSPECTED, KEYED, MEASURED, SINGLE, STORED
 from ..errors.errors import RunEagerlyError
-from ..guards.absence import AbsentNames, AttributeNames
+from ..guards.absence import AbsentNames, AttributeNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassMembers
 from ..guards.frames import is_user
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
@@ -300,7 +300,7 @@ class HostLog:
         mark, names = self._marks[first - 1], self._queries.names()
         last = self._marks[end - 1].guards if end <= len(self._marks) else len(recorder.guards)
         read = [g for g in guards if (type(g) is Guard and self._order.is_read(g.identity, first, end))
-                or type(g) in (ReadCondition, AbsentNames, AttributeNames, ClassMembers)] + recorder.guards[mark.guards:last]
+                or type(g) in _OF_OBJECTS] + recorder.guards[mark.guards:last]
         modules = [] if not self._known.modules else [
             (m, {k: e for k, e in state.items()
                  if k not in attributes_of_module(m) or self._order.is_read((id(m), k), first, end)
@@ -316,6 +316,9 @@ class HostLog:
 
     def close(self):
         self._marks = []
+
+
+_OF_OBJECTS = (ReadCondition, AbsentNames, AttributeNames, ClassMembers, ClassNames, ObjectClasses)
 
 
 def _attributes(x) -> dict:

@@ -129,6 +129,12 @@ class ThreadView:
         raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
 
 
+def own_names(cls) -> frozenset:
+    """Return the names of the attributes of a class, without those that only views have."""
+    views = {name for (_, name), view in VIEWED.items() if view.kind is cls and view.hidden is MISSING} if VIEWED else ()
+    return frozenset(vars(cls)).difference(views)
+
+
 def mapped(value, give):
     """Return `give` of a value, or of the items of a container, which is rebuilt if one differs."""
     kind = type(value)

@@ -16,7 +16,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.interop import tensor_protocols
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
-from ..bytecode.reads import MISSING, follow
+from ..bytecode.reads import MISSING, follow, static_attribute
 from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
 from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
@@ -27,9 +27,8 @@ from ..guards.state_guards import TensorKindGuard, tensor_kind
 from ..proxies.threads import ThreadView
 from ..side_effects.writes import WriteLog
 from .patched_builtins import PatchedCasts
-from .read_log import ReadLog, known_in_class
+from .read_log import ReadLog, is_shadowable, known_in_class
 
-_ANSWERS = frozenset(("__getattr__", "__getattribute__"))
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 _OWN = frozenset([name for name, value in vars(Tensor).items() if type(value) in _SIMPLE])
 
@@ -43,6 +42,7 @@ class DynamicAttributes:
         self._reads, self.writes = reads, writes
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
         self._answers: dict = {}            # (class, names, whether code asks by name) -> `names_in_class`, with guards made
+        self._shadowed: dict = {}           # (class, names) -> those that an attribute of an instance would hide
         self.module_classes: list = []      # user classes of which there are modules
 
     def answer(self, question, text, value, reach):
@@ -53,10 +53,10 @@ class DynamicAttributes:
                 self.writes.add(value, name, "attr", vars(value)[name], f"{text}.{name}")
             return
         attributes, kind = attributes_of(value), type(value)
-        in_class, nowhere = self._answer_of_class(question, kind)
-        if not (in_class or question.by_name or question.kinds or question.names & attributes.keys()):
+        _, nowhere = self._answer_of_class(question, kind)
+        if not (question.by_name or question.kinds or question.names - nowhere or question.names & attributes.keys()):
             return
-        lacking = in_class - attributes.keys()
+        lacking = (self._shadowable(kind, question.names) if hasattr(value, "__dict__") else frozenset()) - attributes.keys()
         if kind is types.ModuleType and "__getattr__" in attributes and not question.names <= attributes.keys():
             self._reads.add_attribute(text, value, "__getattr__", attributes["__getattr__"])
         if question.by_name and any("__getattr__" in vars(c) for c in kind.__mro__):
@@ -64,10 +64,8 @@ class DynamicAttributes:
         elif question.by_name:
             lacking |= nowhere - attributes.keys()
         self._reads.add_absent(text, value, lacking)
-        if question.kinds:
-            self._reads.add_class(text, value)
-            if is_user_namespace(kind):
-                reach(kind.__qualname__, kind)
+        if question.kinds and is_user_namespace(kind):
+            reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
             if question.sets or name in question.assigned:
                 self.writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
@@ -93,6 +91,12 @@ class DynamicAttributes:
             self._reads.add_object_of_class(cls, name)
         return found
 
+    def _shadowable(self, cls, names) -> frozenset:
+        """Return those of some names under which an attribute of an instance would come before that of its class."""
+        if (cls, names) not in self._shadowed:
+            self._shadowed[cls, names] = frozenset([name for name in names if is_shadowable(cls, name)])
+        return self._shadowed[cls, names]
+
     def names_in_class(self, cls, names) -> tuple:
         """Return which of some names a class knows (`known_in_class`), and which it has not."""
         if (cls, names) not in self._classes:
@@ -101,8 +105,6 @@ class DynamicAttributes:
             nowhere: Any = set(names)
             for space in spaces:
                 nowhere -= space.keys() & nowhere
-            if any(space.keys() & _ANSWERS for space in spaces[len(cls.__mro__):-2]):       # a metaclass of the user's
-                nowhere = [name for name in nowhere if not hasattr(cls, name)]
             nowhere = frozenset(nowhere)
             self._classes[cls, names] = frozenset([n for n in names - nowhere if known_in_class(cls, n)]), nowhere
         return self._classes[cls, names]
@@ -169,7 +171,7 @@ class DynamicAttributes:
     def _add_name(self, owner, name):
         kind, text = owner if isinstance(owner, type) else type(owner), self._known.name_of(owner)
         own = attributes_of(owner)
-        is_missing = not hasattr(kind, name)
+        is_missing = static_attribute(kind, name) is MISSING
         if is_missing:
             self._reads.add_absent(kind.__qualname__, kind, {name})
         elif known_in_class(kind, name):
@@ -180,7 +182,7 @@ class DynamicAttributes:
             return
         if name not in own:
             self._reads.add_absent(text, owner, {name})
-            if not is_missing and isinstance(getattr(kind, name), types.MemberDescriptorType):
+            if not is_missing and isinstance(static_attribute(kind, name), types.MemberDescriptorType):
                 self._reads.add_attribute(text, owner, name, MISSING)
         elif not isinstance(owner, Tensor):
             self._reads.add_attribute(text, owner, name, own[name])

@@ -32,14 +32,14 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
-from ..bytecode.reads import ARGUMENT, GLOBAL, MISSING, Chain, follow
+from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
 from ..guards.frames import is_user, works_for_user
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import RESTORED, StateInputs
+from ..guards.locations import RESTORED, StateInputs, root_value
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..guards.symbolic_lookups import PrivateTables
 from ..host.host_call import record
@@ -262,6 +262,9 @@ class CallPolicy:
         """Guard an attribute that C code gives: its value if that is plain, else the content of the object."""
         name: Any = site.method
         kind: Any = type(x)
+        if kind is types.CellType and name == "cell_contents":
+            self._cell(x, site.is_set)
+            return
         if not has_field(kind, name):
             return
         value = follow(x, (("attr", name),))
@@ -272,6 +275,16 @@ class CallPolicy:
         else:
             self._reads.add_condition(ReadCondition.of(
                 ("field", id(x), name), lambda: follow(x, (("attr", name),)), f"{self._reachable.name_of(x)}.{name}"))
+
+    def _cell(self, cell, is_set: bool):
+        """Note that code reads or writes the content of a closure cell; the call's own have no names."""
+        if not self._reachable.is_operand(cell):
+            return
+        text = f"{self._reachable.name_of(cell)}.cell_contents"
+        if is_set:
+            self._chains.attributes.writes.add(cell, "", "cell", root_value(cell, ""), text)
+        else:
+            self._chains.add(Chain(FREE, text, ()), cell, root_value(cell, ""))
 
     def _by_name(self, call, function, args):
         """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
@@ -330,7 +343,9 @@ class CallPolicy:
     def _attribute(self, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
         attributes = self._chains.attributes
-        if how is getattr:
+        if type(owner) is types.CellType and name == "cell_contents":
+            self._cell(owner, how is not getattr)
+        elif how is getattr:
             attributes.query(owner, name)
             if self._known.existed(owner):
                 self._reachable.use_all(_stored(owner, name))
@@ -476,7 +491,9 @@ class CallPolicy:
         """Guard an object from outside that one of its own methods reads or changes."""
         kind: Any = type(receiver)
         its_name = self._reachable.name_of(receiver)
-        if name in _ADDS and type(receiver) in RESTORED:
+        if kind is types.CellType:
+            self._cell(receiver, is_set=False)
+        elif name in _ADDS and type(receiver) in RESTORED:
             self._contents.see(receiver, text, self._inputs)
             self._contents.used(receiver, ADDED)
         elif is_changeable(receiver):

@@ -156,7 +156,7 @@ _FUNCTIONS: dict = {
     "io": _table(REFUSED="FileIO open_code"),
     "array": _table(REFUSED="array.buffer_info"),
     "inspect": _table(REFUSED="stack trace getouterframes getattr_static getmembers_static getabsfile getsourcefile "
-                              "getsource getsourcelines findsource getcomments"),
+                              "getsource getsourcelines findsource getcomments getclosurevars"),
     "linecache": _table(REFUSED="getline getlines checkcache updatecache"),
     "decimal": _table(REFUSED="setcontext"),
     "csv": _table(READS="list_dialects get_dialect", HOST="register_dialect unregister_dialect field_size_limit"),
@@ -191,7 +191,7 @@ _FUNCTION_KINDS = (types.BuiltinFunctionType, types.MethodType, types.MethodWrap
 _CLASSES: dict = {
     **dict.fromkeys((
         "builtins.object", "builtins.type", "builtins.range", "builtins.slice", "builtins.function",
-        "builtins.code", "builtins.property", "builtins.staticmethod", "builtins.classmethod", "builtins.cell",
+        "builtins.code", "builtins.property", "builtins.staticmethod", "builtins.classmethod",
         "builtins.module", "builtins.frame", "builtins.traceback", "re.Pattern", "re.Match", "datetime.date", "datetime.time",
         "datetime.timedelta", "datetime.tzinfo", "decimal.Decimal", "decimal.Context", "numbers.Number", "enum.Enum",
         "pathlib.PurePath", "uuid.UUID", "zoneinfo.ZoneInfo", "numpy.dtype", "numpy.generic", "numpy.ufunc", "numpy.finfo",

@@ -28,7 +28,7 @@ from ..bytecode.reads import (
     static_attribute,
     stores_of,
 )
-from ..bytecode.user_code import is_instance, is_user_namespace
+from ..bytecode.user_code import dict_of, is_instance, is_user_namespace
 from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
@@ -196,6 +196,13 @@ class ChainReads:
 
     def add(self, chain, root, base):
         """Guard what a chain leads to from the object `base`, which `root` holds."""
+        through = cell_on(base, chain.steps)
+        if through is not None:         # it starts in a closure cell, as a free variable does
+            cell, at = through
+            uses, calls = self._uses.get(chain), self._calls.get(chain, ())
+            chain = Chain(FREE, str(chain._replace(steps=chain.steps[:at])), chain.steps[at:])
+            root, base = cell, root_value(cell, "")
+            self._uses, self._calls = {**self._uses, chain: uses}, {**self._calls, chain: calls}
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
         only_queries = how in (CONTAINED, CALLED, *SINGLE) and not calls
         if self._unwalked and not only_queries:
@@ -206,6 +213,8 @@ class ChainReads:
         if at is not None:
             self._add_computed(follow(base, chain.steps[:at]), *chain.steps[at])
             chain = chain._replace(steps=chain.steps[:at])
+        if not chain.steps and self._is_own_variable(chain, root, base):
+            return
         past = self._past_modules(chain, root, base)
         if past is None and real_table(follow(base, chain.steps)).__class__ is tuple:
             self._note_use(chain, base, follow(base, chain.steps), how, calls)
@@ -240,10 +249,15 @@ class ChainReads:
             self._guard(chain, root, base, real_table(real(value)), only_queries)
         elif chain.steps[-1][0] == "attr":      # each lookup makes another object
             owner = follow(base, chain.steps[:-1])
+            self.reads.add_unshadowed(type(owner).__qualname__, owner, (chain.steps[-1][1],))
             for cls in (owner, type(owner)) if isinstance(owner, type) else (type(owner),):
                 self.reads.add_object_of_class(cls, chain.steps[-1][1])
 
     def _guard(self, chain, root, base, value, only_queries):
+        if chain.steps and chain.steps[-1][0] == "attr":
+            owner: Any = follow(base, chain.steps[:-1])
+            if chain.steps[-1][1] in dict_of(owner) and not isinstance(owner, type):
+                self.reads.add_behind(owner, chain.steps[-1][1])
         if chain.root != ARGUMENT or id(base) in self._known.outside:
             self._tensors.add(value)
             self.reads.add_library(str(chain), value)
@@ -293,6 +307,11 @@ class ChainReads:
         owner, (kind, key) = follow(base, steps[:-1]), steps[-1] if steps else ("", "")
         return kind == "item" and type(owner) is list and type(key) is int and key >= len(self._contents.before(owner))
 
+    def _is_own_variable(self, chain, root, value) -> bool:
+        """Return whether a variable holds a container that the function has put there, and that nothing outside leads to."""
+        is_new = type(value) in RESTORED and not self._contents.has_seen(value) and id(value) not in self._known.visited
+        return is_new and chain.root != ARGUMENT and self._writes.has_left(Location(chain, root).locations_on_path()[-1])
+
     def _is_own_item(self, base, steps, value) -> bool:
         """Return whether a chain leads to an item or attribute that the function or its scheduler has set, or through one: the
         source is guarded."""
@@ -311,6 +330,8 @@ class ChainReads:
     def _add_computed(self, owner, step, name):
         """Guard that an attribute or item of an object is computed by this code of the user's."""
         kind, text = type(owner), type(owner).__qualname__
+        if step == "attr":
+            self.reads.add_unshadowed(text, owner, (name,))
         if step == "attr" and is_user_function(getattr(kind, "__getattribute__", None)):
             self.reads.add_attributes(text, kind, ("__getattribute__",))
         elif step == "attr" and known_in_class(kind, name):
@@ -370,6 +391,14 @@ class ChainReads:
 
     def close(self):
         self._unwalked = {}
+
+
+def cell_on(root, steps) -> tuple | None:
+    """Return the last closure cell whose content a chain reads, and the number of steps to that content; or None."""
+    if ("attr", "cell_contents") not in steps:
+        return None
+    owners = [(n, follow(root, steps[:n])) for n, step in enumerate(steps) if step == ("attr", "cell_contents")]
+    return next(((x, n + 1) for n, x in reversed(owners) if type(x) is types.CellType), None)
 
 
 def _moving_at(root, steps) -> int | None:

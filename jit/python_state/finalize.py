@@ -6,7 +6,7 @@ from typing import Any
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
 from ..errors.errors import DisturbedError, FirstTimeError, ReplacedError, TraceError
-from ..guards.absence import AbsentNames, AttributeNames
+from ..guards.absence import AbsentNames, AttributeNames, ClassNames
 from ..guards.class_entries import ClassMembers
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
@@ -79,7 +79,8 @@ class Finaliser:
         found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]
         conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is ReadCondition else r
                       for r in reads.conditions.values() if id(getattr(r, "owner", None)) not in self._remade_ids]
-        return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.sole_references.values(), *self._unshared]
+        return [*modules, *reads.guards_on_kinds(self._remade_ids), *conditions, *found, *self._written_on_the_way(),
+                *contents.sole_references.values(), *self._unshared]
 
     def _module_guards(self, toggled) -> list:
         before = self._hosts.left_in_modules()
@@ -123,13 +124,16 @@ class Finaliser:
 
     def _check_conditions(self, caches):
         for reading in self._reads.conditions.values():
-            fills = type(reading) in (AttributeNames, AbsentNames, ClassMembers) and reading.explained_by(self._written)
+            is_of_names = type(reading) in (AttributeNames, AbsentNames, ClassMembers, ClassNames)
+            fills = is_of_names and reading.explained_by(self._written)
             what, *place = reading.identity
             is_set = (what == CONTEXT and (place[0], CONTEXT) in self._written) or (
                 what == HELD and tuple(place) in self._written) or (
                 what == LIBRARY and self._contents.held(place[0], reading.expected))
             if what == DATA and not reading.holds():
                 raise FirstTimeError(f"it changed {reading.text}; change it outside of the traced function")
+            if type(reading) is ClassNames and not (fills or reading.holds()):      # a library did so
+                raise FirstTimeError(str(reading))
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
                 if type(reading) is ClassMembers and not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed what it reads: "

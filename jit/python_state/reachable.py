@@ -24,7 +24,7 @@ from ..bytecode.user_code import (
     is_library_data,
     is_user_namespace,
 )
-from ..guards.arg_pytree import fields_of, is_structure
+from ..guards.arg_pytree import fields_of, is_derived, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
@@ -118,6 +118,7 @@ class Reachable:
         for new in self._writes.modules.remember(m):
             self._known.visited[id(new)] = new
             self._uses.apply(attributes_of_module(new))
+            self._reads.add_class(type(new))
             self.attributes.add_module_class(type(new))
             for question in self.attributes.log.all():
                 self._answer_of_module(new, question.names)
@@ -148,7 +149,9 @@ class Reachable:
             if id(value) in seen or id(value) in self._known.own or value is BUILTINS:
                 continue
             seen[id(value)] = self._known.visited[id(value)] = value
-            self._known.visited[id(type(value))] = type(value)
+            kind: Any = type(value)
+            self._known.visited[id(kind)] = kind
+            self._reads.add_class(value if isinstance(value, type) else kind)
             self.iterators.see(text, value)
             if is_library_data(value):
                 self._reads.add_data(text, value)
@@ -172,10 +175,14 @@ class Reachable:
             if isinstance(value, Tensor):
                 self._tensors.answer_all(text, value)
             elif is_instance(value):
+                if not (is_argument and is_derived(value)):         # (arguments are compared with their classes)
+                    self._reads.add_kind(value)
                 for name, v in () if is_argument or id(value) in self._known.outside else self._attributes_before(value):
                     self._see_contents(f"{text}.{name}", v)
                 stack += self.add(text, value)
             elif is_user_namespace(value):
+                if not isinstance(value, type):
+                    self._reads.add_kind(value)
                 self.add(text, value)
             elif is_user_function(value):
                 stack += self.add(text, value)
@@ -259,6 +266,14 @@ class Reachable:
                     self._tensors.add(v)
                     self._reads.add_library(name, v)
             return found
+        if is_user_function(value):
+            for i, cell in enumerate(value.__closure__ or ()):      # code that uses them spells out `cell_contents`
+                self._known.visited[id(cell)] = cell
+                self._operands.setdefault(id(cell), (cell, f"{text}.__closure__[{i}]"))
+            return []
+        if isinstance(value, functools.singledispatchmethod):
+            self._reads.add_hidden(value.dispatcher)
+            return [(text, value.func)]
         if isinstance(value, functools.partial | functools.partialmethod):
             name = f"the arguments of {text}"
             self._use_all((value.args, value.keywords))

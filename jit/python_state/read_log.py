@@ -9,7 +9,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
 from ..bytecode.user_code import is_user_defined, special_names
-from ..guards.absence import IMMUTABLE, AbsentNames
+from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.held_content import held_by
@@ -38,6 +38,12 @@ def known_in_class(cls, name) -> bool:
     if is_container(value):
         return is_user_defined(next(c for c in cls.__mro__ if name in vars(c)))
     return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
+
+
+def is_shadowable(cls, name) -> bool:
+    """Return whether an attribute of an instance would come before that of its class."""
+    value = ClassEntry(cls, name)()
+    return value is not MISSING and not hasattr(type(value), "__set__")
 
 
 def registry_condition(function) -> ReadCondition | None:
@@ -106,6 +112,9 @@ class ReadLog:
         self.conditions: dict = {}      # {identity: condition}
         self.late: set = set()          # guards (by their keys) whose location the run had written when it first read it
         self.module_reads: set = set()  # {(id of a module, attribute)}
+        self._behind: set = set()       # (class, name) of what is guarded behind attributes of objects
+        self._kinds: dict = {}          # by id: (object that was reached, its class)
+        self._classes: dict = {}        # by id: classes whose names are guarded, with their bases and metaclasses
         self._special: dict = {}        # ids of a class and of code -> (its names as a special method there, class, code)
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
@@ -136,11 +145,6 @@ class ReadLog:
         self.add_hidden(member.fget if type(member) is property else getattr(member, "__func__", member))
         return True
 
-    def add_class(self, text, value):
-        """Guard the class of an object, if another one can be given to it."""
-        if not type(value).__flags__ & IMMUTABLE or isinstance(value, types.ModuleType):
-            self.add_attributes(text, value, ("__class__",))
-
     def add_attribute(self, text, owner, name, value):
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
@@ -170,8 +174,8 @@ class ReadLog:
                 self.add_object_of_class(owner, name)
 
     def add_special_method(self, code, first):
-        """Guard that the class of an object has some code, which starts, as its special method, to which no name in code leads,
-        and that the object has this class."""
+        """Guard that the class of an object has some code, which starts, as its special method, to which no name in code leads.
+        """
         for kind in (first, type(first)) if isinstance(first, type) else (type(first),):
             place = id(kind), id(code)
             if place not in self._special:
@@ -179,14 +183,40 @@ class ReadLog:
             names = self._special[place][0]
             if names:
                 self.add_attributes(kind.__qualname__, kind, names)
-                if self._known.existed(first):
-                    self.add_class(self._known.name_of(first), first)
+
+    def add_kind(self, x):
+        """Guard the class of an object, unless that is written in C and cannot be replaced."""
+        if isinstance(x, types.ModuleType) or not type(x).__flags__ & IMMUTABLE:
+            self._kinds.setdefault(id(x), (x, type(x)))
+
+    def guards_on_kinds(self, besides) -> list:
+        """Return a guard on the classes of objects, except for those with some ids."""
+        found = [(x, kind) for x, kind in self._kinds.values() if id(x) not in besides]
+        return [ObjectClasses(found)] if found else []
+
+    def add_class(self, cls):
+        """Guard which names a class has, with its bases and metaclass, as far as they are the user's."""
+        if id(cls) not in self._classes:
+            self._classes[id(cls)] = cls
+            for c in (*cls.__mro__, *type(cls).__mro__):
+                if is_user_defined(c) and ("class", id(c)) not in self.conditions:
+                    self.conditions["class", id(c)] = ClassNames(c)
 
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""
         kind = type(m)
-        if name not in module_state(m) and known_in_class(kind, name):
+        if name in module_state(m):
+            self.add_behind(m, name)
+        elif known_in_class(kind, name):
             self.add_attributes(kind.__qualname__, kind, (name,))
+
+    def add_behind(self, owner, name):
+        """Guard what the class of an object has behind an attribute of the object's own: a descriptor would come before."""
+        kind = type(owner)
+        if (kind, name) not in self._behind:
+            self._behind.add((kind, name))
+            if is_user_defined(next((c for c in kind.__mro__ if name in c.__dict__), object)):
+                self.add_object_of_class(kind, name)
 
     def add_method(self, cls, name, functions):
         """Guard that a class has one of some functions under a name, if it does."""
@@ -219,7 +249,13 @@ class ReadLog:
             place = "absent", id(owner)
             if place not in self.conditions:
                 self.conditions[place] = AbsentNames(owner, text)
-            self.conditions[place].names |= names
+            asks = {"__getattr__"} - owner.__dict__.keys() if isinstance(owner, types.ModuleType) else set()
+            self.conditions[place].names |= names | asks
+
+    def add_unshadowed(self, text, owner, names):
+        """Guard that an object has no attributes of its own that come before those of some names in its class."""
+        if not isinstance(owner, type) and hasattr(owner, "__dict__"):
+            self.add_absent(text, owner, frozenset([n for n in names if is_shadowable(type(owner), n)]) - owner.__dict__.keys())
 
     def add_condition(self, reading):
         """Add a condition, if there is one, and follow the value that it compares."""

@@ -277,6 +277,8 @@ class Tracker:
     def _attribute_queries(self, frame, own) -> frozenset:
         """Log the attributes that code reads of untracked objects; return their names."""
         code = frame.f_code
+        if "cell_contents" in code.co_names:
+            self.reachable.on_operand()
         self.reads.by_name = self.reads.by_name or not _READ_ANY.isdisjoint(code.co_names)
         late, assigned = self.chains.names_past_own(frame, own)
         by_value = names_by_value(frame)
@@ -321,6 +323,9 @@ class Tracker:
     def _store(self, chain, base):
         target, (_, key) = follow(base, chain.steps[:-1]), chain.steps[-1]
         if id(target) in self.known.own:
+            return
+        if type(target) is types.CellType and key == "cell_contents":
+            self.writes.add(target, "", "cell", root_value(target, ""), f"{chain}")
             return
         if isinstance(target, Tensor) and not hasattr(type(target), key):
             self.tensors.add_write(target, key, f"{chain}")

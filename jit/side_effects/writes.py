@@ -59,6 +59,8 @@ class WriteLog:
         """Note a location that code may assign to; `kind` says how it is stored, as in `locations.kept`."""
         if kind == "attr" and _has_setter(owner, key):
             return
+        if key == "__class__" and isinstance(owner, Module):
+            self.status.refuse(f"it changes the class of {text.removesuffix('.__class__')}; do so outside of it")
         if kind == "attr" and self._known.lacked(owner, key):
             before = MISSING
         elif (id(owner), key) in VIEWED:

@@ -199,6 +199,10 @@ ERRORS = [Row(*row) for row in (
     ("tensor that was never used",
      "w = ingot.ones(3, requires_grad=True)\ny = (w * 2)\ndef f(x):\n    (x * y).sum().backward()  #!\n    return x",
      "never used", "same traced function"),
+    ("class of a module", "class A(nn.Module):\n    def forward(self, x): return x\nclass B(A): pass\nnet = A()\ndef f(x):\n"
+     "    net.__class__ = B\n    return net(x)", "class of net", "outside"),
+    ("other sizes of memory that is written", "X = ingot.ones(2, 3)\nARGS = X[0],\ndef f(x, row):\n    x.mul_(2.0)\n"
+     "    x.t_()  #!\n    return x", "several tensors", "clone"),
     ("a dimension of dynamic=", "OPTIONS = dict(dynamic={'x': {5: 'n'}})\ndef f(x): return x", "dimension 5 of x",
      "1 dimensions"),
     ("host function writes to a tensor later",
@@ -257,6 +261,8 @@ FULLGRAPH = [Row(*row) for row in (
      "    with ingot.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): f(X)", "saved_tensors_hooks", "checkpoint"),
     ("replaced objects", "class C: pass\nh = C()\nh.value = len\ndef f(x):\n    h.value = lambda: 3\n    return x * 2\n"
      "def call(f):\n    for i in range(9): f(X)", r"puts a function that it has made into h\.value", "make it outside"),
+    ("part of an array that is left", "class S: pass\ns = S()\ndef f(x):\n    s.a = x.numpy()[1:]\n    return x * 2\n"
+     "def call(f):\n    f(X)", "memory of an array", "copy"),
     ("host function that writes a tensor", "@jit.host\ndef h(v):\n    v.add_(1)\ndef f(x):\n    y = x * 2\n    h(y)\n"
      "    return y\ndef call(f):\n    for i in range(3): f(X)", "host function h writes to a tensor", r"clone\(\)"),
     ("too many values", "def f(x):\n    return x * float(str(x.sum().item()))\ndef call(f):\n"

@@ -3,6 +3,7 @@
 import pytest
 
 import ingot
+from fuzzed_modules.life import compare
 from ingot import jit
 
 
@@ -92,3 +93,33 @@ def test_members_are_guarded_only_where_code_reaches_them(name):
     traced(ingot.ones(2))
     guards = [g for entry in traced._cache.all_entries() for g in entry.guards.values() if getattr(g, "root", None) is second]
     assert bool(guards) == reaches
+
+
+MADE = "def make():\n    k = 2.0\n    def f(x): return x * k\n    return f\nf = make()\ncell = f.__closure__[0]\n"
+CELLS = {
+    "written": "def fn(x):\n    f.__closure__[0].cell_contents = 3.0\n    return f(x)",
+    "counted": "def fn(x):\n    f.__closure__[0].cell_contents += 1\n    return f(x)",
+    "written through a local variable": "def fn(x):\n    c = f.__closure__[0]\n    c.cell_contents = x + 1\n    return x",
+    "written in a loop": "def fn(x):\n    for c in [cell]: c.cell_contents = 9\n    return x",
+    "written behind functions of a list":
+        "fs = [f]\ndef fn(x):\n    for g in fs: g.__closure__[0].cell_contents = 9\n    return x",
+    "written by setattr": "def fn(x):\n    setattr(cell, 'cell_contents', 5.0)\n    return x",
+    "written by object.__setattr__": "def fn(x):\n    object.__setattr__(cell, 'cell_contents', 5.0)\n    return x",
+    "emptied": "def fn(x):\n    del cell.cell_contents\n    return x",
+    "a size": "def fn(x):\n    cell.cell_contents = x.shape[0]\n    return x",
+    "read": "def fn(x): return x * cell.cell_contents",
+    "read through a local variable": "def fn(x):\n    c = f.__closure__[0]\n    return x * c.cell_contents",
+    "read in a loop": "def fn(x):\n    for c in f.__closure__: x = x * c.cell_contents\n    return x",
+    "read by getattr": "def fn(x): return x * getattr(cell, 'cell_contents')",
+    "read by attrgetter": "g = operator.attrgetter('cell_contents')\ndef fn(x): return x * g(cell)",
+    "compared": "other = types.CellType(2.0)\ndef fn(x): return x * (1 if cell == other else 5)",
+    "tested": "def fn(x):\n    try: return x * cell.cell_contents\n    except ValueError: return x",
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_closure_cells_are_variables(name):
+    removes = "\n    if i == 3: del cell.cell_contents" if name == "tested" else ""
+    verdict, fn = compare(f"{MADE}{CELLS[name]}\ndef turn(i):\n    cell.cell_contents = float(i % 4){removes}")
+    assert verdict.kind == "same", verdict.text
+    assert fn.stats()["compiles"] <= 6, fn.stats()["misses"]

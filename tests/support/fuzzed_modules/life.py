@@ -93,8 +93,10 @@ class View:
     def _add_object(self, path, x):
         if isinstance(x, types.FunctionType):
             inside = {"defaults": x.__defaults__, "kwdefaults": x.__kwdefaults__, **vars(x)}
-            inside |= {f"cell {n}": c.cell_contents for n, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
+            inside |= {f"cell {n}": _content(c) for n, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
             self.parts[path] = f"function {x.__name__}"
+        elif isinstance(x, types.CellType):
+            inside = {"content": _content(x)}
         elif isinstance(x, contextvars.ContextVar):
             inside = {"value": x.get(None)}
         elif isinstance(x, functools.partial):
@@ -125,6 +127,13 @@ class View:
         if isinstance(x, type):
             found = {k: v for k, v in found.items() if k[:2] != "__"}
         return found | {s: getattr(x, s) for s in slots}
+
+
+def _content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return "nothing"
 
 
 def eager(fn):
