@@ -1,11 +1,11 @@
 """ingot: eager tensors with automatic differentiation and a tracing JIT compiler."""
 
+import importlib as _importlib
 import sys as _sys
 
 from . import paths as _paths
 from .ir.dtype import ALL as _DTYPES
 from .ir.errors import IngotError as IngotError
-from .ir.lazy import load_module as _load_module
 from .ir.version import VERSION as _VERSION
 from .runtime import api as _api
 from .runtime.api.register.register import FUNCTIONS as _FUNCTIONS
@@ -27,11 +27,11 @@ globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 def __getattr__(name):
     """Load modules, and functions that few programs need (`runtime/api`), on first use."""
     if name == "jit" or name in _paths.PUBLIC or name in _paths.PRIVATE:
-        return _load_module(f"{__package__}.{name}")
+        return _importlib.import_module(f"{__package__}.{name}")
     if name in _LATE:
-        return getattr(_load_module(f"{__package__}.{_LATE[name]}"), name)
+        return getattr(_importlib.import_module(f"{__package__}.{_LATE[name]}"), name)
     if name in _BUILT_WITH:
-        return getattr(_load_module(f"{__package__}.backends"), name)
+        return getattr(_importlib.import_module(f"{__package__}.backends"), name)
     if name == "torch":                     # `from torch import torch`, where torch is ingot
         return _sys.modules[__package__]
     if name == "__all__":

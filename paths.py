@@ -10,8 +10,6 @@ import sys
 from collections import ChainMap
 from importlib.abc import Loader, MetaPathFinder
 
-from .ir.lazy import load_module
-
 PUBLIC = {
     "__config__": "runtime.namespaces.build_config",
     "accelerator": "runtime.backends.accelerator",
@@ -270,7 +268,7 @@ def add_lookup(module, target_of, called: str) -> None:
         target = target_of(name)
         if target is not None:
             place, _, inside = target.partition(":")
-            found = load_module(place)
+            found = importlib.import_module(place)
             return getattr(found, inside) if inside else found
         if before is not None:
             return before(name)
@@ -286,7 +284,7 @@ class SameModule(Loader):
         self.name, self.real = name, real
 
     def create_module(self, spec):
-        module = load_module(self.real)
+        module = importlib.import_module(self.real)
         self.own_spec = module.__spec__
         return module
 

@@ -4,6 +4,7 @@ They stand for `_prims_common`, `_tensor_str`, `_utils`, `utils._contextlib` and
 `autograd`, `nn.functional` and `grad_fn` (see `private_names.py`).
 """
 
+import importlib
 import math
 import warnings
 from functools import wraps
@@ -12,7 +13,6 @@ from typing import Any
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DeviceError
-from ..ir.lazy import load_module
 from ..ir.opdef.aval import Aval
 from ..runtime.api.register.process_settings import (
     are_deterministic_algorithms_enabled,
@@ -92,7 +92,7 @@ def _get_device_module(device_type: str):
     """Return the module of a kind of device (`ingot.cuda`)."""
     if device_type not in _PUBLIC_DEVICES:
         raise DeviceError(f"there is no module about devices {device_type!r}, only about {', '.join(_PUBLIC_DEVICES)}")
-    return load_module(f"{_FACE}.{device_type}")
+    return importlib.import_module(f"{_FACE}.{device_type}")
 
 
 # utils._foreach_utils

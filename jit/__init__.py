@@ -7,9 +7,9 @@ exporting/link, exporting/program, onnx/format, onnx/importers, onnx/writers, on
 A room imports itself and the rooms before it.
 """
 
+import importlib as _importlib
 from typing import TYPE_CHECKING
 
-from ..ir.lazy import load_module as _load_module
 from .errors.errors import ExportError, NotFiniteError, TraceError, TracerWarning, TracingCheckError
 from .host.host_call import host
 
@@ -52,5 +52,5 @@ __all__ = ["Calibration", "Error", "ExportError", "Model", "NotFiniteError", "Pr
 def __getattr__(name):
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_load_module(_LATE[name], __name__), name)
+    value = globals()[name] = getattr(_importlib.import_module(_LATE[name], __name__), name)
     return value

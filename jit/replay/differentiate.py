@@ -1,12 +1,12 @@
 """Gradients through a replayed trace: the backward graph, recorded once with the forward and run in backward."""
 
-import functools
 from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
 import numpy as np
 
+from ...ir.cached_property import cached_property
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Builder, Value
 from ...ir.ops.core.shape import full
@@ -163,13 +163,13 @@ class Differential:
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
                             rewritten, bare, starts, back.error)
 
-    @functools.cached_property
+    @cached_property
     def endless(self) -> frozenset:
         """The numbers of the wanted gradients that do not exist."""
         return frozenset([i for i, (p, g) in enumerate(zip(self.wanted, self.grads))
                           if (g is None if self.error is None else p not in self.tape.ends)])
 
-    @functools.cached_property
+    @cached_property
     def guarded(self) -> list:
         """For each memory (whether it is an input's, the number of the input or result), with None if nothing there is read."""
         return [(False, None) if m is None or not m.results else (m.kind == "input", m.position) for m in self.memories]

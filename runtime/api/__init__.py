@@ -5,9 +5,9 @@ used, on the module or on a tensor, which has a `LateMethod` in its place. Funct
 `nn.functional` (`TWINS`) import the modules of networks, so they load last.
 """
 
+import importlib
 import sys
 
-from ...ir.lazy import load_module
 from ...ir.locks import new_rlock
 from ..core import printing
 from ..interop import numpy_ufuncs, tensor_protocols
@@ -49,14 +49,14 @@ def load_rest() -> bool:
     with _loading:
         missing = [n for n in LATE if f"{_RUNTIME}.{n}" not in sys.modules]
         for name in missing:
-            load_module(f"{_RUNTIME}.{name}")
+            importlib.import_module(f"{_RUNTIME}.{name}")
         _loaded = True
     return bool(missing)
 
 
 def load_twins() -> None:
     """Load the functions that the top level shares with `nn.functional`."""
-    load_module(TWINS)
+    importlib.import_module(TWINS)
 
 
 for _name in NAMES:

@@ -2,6 +2,7 @@
 
 import copyreg
 import ctypes
+import importlib
 from copy import deepcopy
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.dim_order import order_of
 from ...ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
-from ...ir.lazy import lazy, load_module
+from ...ir.lazy import lazy
 from ...ir.ops.index.assign import run_chain
 from ..api.register.register import FUNCTIONS
 from ..core import device as devices
@@ -421,7 +422,7 @@ def __array_namespace__(self, *, api_version=None) -> ModuleType:
     """Return the array API namespace, `ingot.array_api`."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ArgumentError(f"array API version {api_version!r} is not available; this is 2024.12")
-    return load_module(_ARRAY_API)
+    return importlib.import_module(_ARRAY_API)
 
 
 def to_device(self, device, /, *, stream=None):

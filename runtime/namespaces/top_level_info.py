@@ -1,10 +1,10 @@
 """Top-level functions about dtypes, devices and files: result_type, get_device_module, save, load."""
 
+import importlib
 from types import ModuleType
 
 from ...ir.dtype import DType
 from ...ir.errors import DeviceError
-from ...ir.lazy import load_module
 from ..api.register import dtype_info, process_settings
 from ..api.register.register import FUNCTIONS, api, no_tensor
 from ..api.register.type_promotion import result_type as _meet
@@ -39,7 +39,7 @@ def get_device_module(device=None) -> ModuleType:
     kind = next((k for k in DRIVERS if available(k)), "cpu") if device is None else Device(device).type
     if kind not in _MODULES:
         raise DeviceError(f"devices of kind {kind!r} have no module; there are {', '.join(_MODULES)}")
-    return load_module(f"{_FACE}.{kind}")
+    return importlib.import_module(f"{_FACE}.{kind}")
 
 
 _MODULES = ("cpu", "cuda")

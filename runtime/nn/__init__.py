@@ -5,7 +5,8 @@ Names of layers come from the `__all__` of each file. `parallel` and SyncBatchNo
 `runtime.distributed`.
 """
 
-from ...ir.lazy import load_module as _load_module
+import importlib as _importlib
+
 from . import functional, modules, utils
 from .base import init, parameter
 from .base.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -62,7 +63,7 @@ _LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".layers.sync_batch_norm"
 
 def __getattr__(name):
     if name in _ON_DEMAND:
-        return _load_module(_ON_DEMAND[name], __name__)
+        return _importlib.import_module(_ON_DEMAND[name], __name__)
     if name in _LATE:
-        return getattr(_load_module(_LATE[name], __name__), name)
+        return getattr(_importlib.import_module(_LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,9 @@
 """Tensor classes that files may name, looked up lazily: plain tensors need no modules."""
 
+import importlib
 import sys
 
 from ...ir.errors import FileError
-from ...ir.lazy import load_module
 from ..core.composite_tensors import PARTS
 from ..core.tensor import Tensor
 
@@ -20,12 +20,12 @@ def class_named(name: str) -> type:
         return Tensor
     if name not in _HOMES:
         raise FileError(f"a tensor of unknown class {name!r}; was it written by a newer ingot?")
-    return getattr(load_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def lazy_class(name: str) -> type:
     """Return a class of tensors without a shape yet."""
-    return getattr(load_module(_OWNED), name)
+    return getattr(importlib.import_module(_OWNED), name)
 
 
 def name_of(cls: type) -> str | None:

@@ -4,12 +4,12 @@ Dispatch itself is in `torch_function.py`.
 """
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from ....ir.lazy import load_module
 from ...core.tensor import Tensor
 from . import torch_function
 from .register import FUNCTIONS
@@ -116,7 +116,7 @@ def get_default_nowrap_functions() -> set:
 def get_overridable_functions() -> dict[Any, list[Callable]]:
     """Return the functions that classes can override, by owner: a module, or Tensor."""
     torch_function.start()
-    modules = [load_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
+    modules = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
     found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in modules}
     dispatching: dict[Any, list] = {place: [f for f in functions if inspect.isfunction(f) and torch_function.asks_classes(f)]
                               for place, functions in found.items()}

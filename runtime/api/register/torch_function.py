@@ -10,6 +10,7 @@ one, `has_torch_function` finds one, or a mode is entered. A function that meets
 """
 
 import functools
+import importlib
 import inspect
 import threading
 import types
@@ -18,7 +19,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from ....ir.errors import DTypeError
-from ....ir.lazy import load_module
 from ....ir.locks import new_rlock
 from ...core.state import tls
 from ...core.tensor import Tensor
@@ -330,10 +330,10 @@ def start() -> None:
         if _started:
             return
         _started.append(True)
-        package = load_module(_API)
+        package = importlib.import_module(_API)
         package.load_rest()
         package.load_twins()
-        spaces = [load_module(f"{_FACE}.{name}") for name in NAMESPACES]
+        spaces = [importlib.import_module(f"{_FACE}.{name}") for name in NAMESPACES]
         methods = {name: value for name, value in public_methods() if _takes_others(value)}
         for names in (FUNCTIONS, *[{name: getattr(space, name) for name in space.__all__} for space in spaces], methods):
             for name, fn in list(names.items()):

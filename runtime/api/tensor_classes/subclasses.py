@@ -8,13 +8,13 @@ weights run on tensors of ingot: `torch.nn.PairwiseDistance()(x, y)` is `ingot.p
 traces.
 """
 
+import importlib
 import importlib.util
 import sys
 import warnings
 from typing import Any
 
 from ....ir.errors import DTypeError
-from ....ir.lazy import load_module
 from ....ir.ops.core.shape import permute
 from ...core.state import tls
 from ...core.tensor import Tensor
@@ -195,7 +195,7 @@ def _counterpart(function):
     name, place = function.__name__, getattr(function, "__module__", None)
     if place in _NAMESPACES:
         ours = _NAMESPACES[place]
-        names = load_module(f"{_FACE}.{ours}") if importlib.util.find_spec(f"{_FACE}.{ours}") else None
+        names = importlib.import_module(f"{_FACE}.{ours}") if importlib.util.find_spec(f"{_FACE}.{ours}") else None
         return getattr(names, name.removeprefix(f"{ours}_"), None)
     if place == "torch":
         return FUNCTIONS.get(name)

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import importlib
 import importlib.util
 import itertools
 import os
@@ -23,7 +24,6 @@ from typing import Any
 
 from ....ir import config
 from ....ir.errors import DeviceError, FileError, GraphError
-from ....ir.lazy import load_module
 from ....ir.locks import new_lock, new_rlock
 from ....ir.target import Target, host, supports, usable_cpus
 from . import cache, elf, module_parts
@@ -252,7 +252,7 @@ def _resolve(name):
 # --- LLVM, imported here only ---
 def _binding() -> Any:
     try:
-        return load_module("llvmlite.binding")
+        return importlib.import_module("llvmlite.binding")
     except ImportError as error:
         raise DeviceError("compiling a kernel needs llvmlite, which is not installed: pip install llvmlite") from error
 
@@ -334,7 +334,7 @@ def _at_once(ir_texts, target) -> list:
 def _emitted(machine, module) -> bytes:
     """Return the object of a module without llvmlite's global lock. LLVM only requires that threads have contexts and target
     machines of their own."""
-    ffi: Any = load_module("llvmlite.binding.ffi")
+    ffi: Any = importlib.import_module("llvmlite.binding.ffi")
     emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", ffi.lib.LLVMPY_TargetMachineEmitToMemory)
     with ffi.OutputString() as problem:
         memory = emit(machine, module, 1, problem)

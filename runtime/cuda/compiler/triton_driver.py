@@ -5,12 +5,12 @@ Triton asks a *driver* for the current device and stream, and to load and launch
 interface has been the same since Triton 3.6.
 """
 
+import importlib
 import struct
 from ctypes import addressof, byref, c_uint64, c_void_p
 from typing import Any
 
 from ....ir.errors import DeviceError, DTypeError
-from ....ir.lazy import load_module
 from ....ir.locks import new_lock
 from ...core.device import as_device
 from ...core.device_array import DeviceArray
@@ -176,7 +176,7 @@ class IngotDriver(TRITON.Driver):
 
     def get_device_interface(self):
         """Return the module with streams and events."""
-        return load_module("..api", __package__)
+        return importlib.import_module("..api", __package__)
 
     def get_benchmarker(self):
         """Return Triton's timing function for autotuning."""

@@ -4,7 +4,8 @@ Way in: `clip_grad_norm_`, `parametrize.register_parametrization`, `prune`, `sta
 of modules only through `Module`, so traces see each change of structure.
 """
 
-from ....ir.lazy import load_module as _load_module
+import importlib as _importlib
+
 from ..base import packed_sequence as rnn
 from . import parametrizations, parametrize, stateless
 from .batch_norm_fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
@@ -25,5 +26,5 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
 
 def __getattr__(name):
     if name == "prune":
-        return _load_module(".prune", __name__)
+        return _importlib.import_module(".prune", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
