@@ -131,7 +131,7 @@ class ModulesGuard(StructureCondition):
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
     def covers(self, other) -> bool:
-        return self.written == other.written and all(
+        return demand_alike(self.written, other.written) and all(
             state.keys() == more.keys() and all(demand_alike(state[k], more[k]) for k in state)
             for (_, state), (_, more) in zip(self.states, other.states))
 
