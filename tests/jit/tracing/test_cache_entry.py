@@ -21,8 +21,8 @@ PATHS = {
     "an attribute": ("v = NS(k=[1, 2])", "x * len(v.k)", "x * sum(v.k)", "v.k[0] = 7"),
     "a missing attribute": ("v = NS(k=2)", "x * v.k", "x * getattr(v, 'rate', 3)", "v.rate = 7"),
     "a module": ("v = nn.Module()\nv.k = [1, 2]", "x * len(v.k)", "x * sum(v.k)", "v.k[0] = 7"),
-    "a module that is written": ("v = nn.Module()\nv.k, v.t = [1, 2], ingot.ones(3)", "setattr(v, 't', x) or x * len(v.k)",
-                                 "x * sum(v.k) + v.t", "v.k[0] = 7"),
+    "a context variable that is set": ("v = contextvars.ContextVar('v')\nv.set(ingot.ones(3))\nnet = nn.Identity()",
+                                       "v.set(x.detach()) and net(x)", "x * v.get().sum()", "v.set(ingot.zeros(3))"),
     "a context variable": ("v = contextvars.ContextVar('v')\nv.set([1, 2])", "x * sum(v.get())", "(x, v.get())",
                            "v.set([1, 2])"),
 }
