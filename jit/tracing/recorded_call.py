@@ -1,6 +1,5 @@
 """One recorded run of a function: its arguments, and what was recorded."""
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +46,6 @@ from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
 from ..side_effects.remade import RemadeObjects
 from .labels import locate
-from .ownership import exchanged
 
 RECORDING = new_rlock()        # held by the one recording that is made at a time
 
@@ -129,8 +127,8 @@ class Call:
     def _numbers_with(self, symbols):
         return self.numbers if symbols is None else symbols.symbolic_numbers(self.numbers)
 
-    def inputs(self, symbols, locations) -> StateInputs:
-        """Return the content of its locations during the recording, with symbols in place of symbolic numbers."""
+    def inputs(self, symbols) -> StateInputs:
+        """Return the content of the looked-up locations during the recording, with symbols in place of symbolic numbers."""
         first = self.own_counts[1]
         leaves, numbers = iter(self.leaves[self.own_counts[0]:]), zip(self._numbers_with(symbols)[first:], self.numbers[first:])
         values: list = []
@@ -140,11 +138,7 @@ class Call:
             else:
                 symbol, number = (None, None) if kind is None else next(numbers)
                 values.append(None if symbol is number else with_kind(kind, symbol))
-        return StateInputs(locations, values, symbols is not None)
-
-
-def _no_module():
-    return None
+        return StateInputs(self.locations, values, symbols is not None)
 
 
 def _array_or(argument, x):
@@ -159,7 +153,7 @@ def _scheduled_in(guard, scheduled):
         for key, value in group.items() if type(group) is dict else ():
             if (id(group), key) in scheduled and type(value) is float:
                 steps = *guard.chain.steps, ("item", i), ("item", key)
-                yield ChangedValue(Location(replace(guard.chain, steps=steps), guard.root), value)
+                yield ChangedValue(Location(guard.chain._replace(steps=steps), guard.root), value)
 
 
 class Run:
@@ -167,9 +161,8 @@ class Run:
 
     def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), targets=(), run=None):
         self.fn, self.run, self.symbols = fn, fn if run is None else run, symbols
-        self._traced = getattr(self.run, "traced", _no_module)()        # the traced module that runs `fn`
-        self.tables = self._for_run(tables)
-        self._remade = RemadeObjects(self._for_run(targets), changing)
+        self.tables = tables
+        self._remade = RemadeObjects(targets, changing)
         self.looked_up: list = []                   # `Location`s of containers that it looks up without a table
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
@@ -183,10 +176,6 @@ class Run:
         self.recording: Any = None
         self.guards: list = []
         self.moving: list = []      # `ChangedValue`s of the numbers that the run reads and moves on
-
-    def _for_run(self, places) -> list:
-        """Return locations or writes of earlier runs, on the module that this run meets."""
-        return list(places) if self._traced is None else [exchanged(copy(place), self.fn, self._traced) for place in places]
 
     @staticmethod
     def _check_containers(before, tensors, now, read, were):
@@ -262,7 +251,7 @@ class Run:
             raise
 
     def _record(self, call: Call):
-        m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols, self._for_run(call.locations))
+        m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
         tracker = recorder.tracker = Tracker(inputs, lookups.private, recorder.optimizers.schedules.scheduled, self._remade)
         recorder.casts = tracker.casts
@@ -401,5 +390,3 @@ class Run:
         self.guards += [*fixed, *tracker.tensors.kind_guards(recorder.inputs.captured())]
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.locations(self.guards, tracker.contents)
-        for left in (self.guards, list(targets), self.looked_up):
-            exchanged(left, self._traced, self.fn)

@@ -104,23 +104,12 @@ def _fill(made, state):
     """Give a traced module its attributes, which it shares with an untraced one, and its traced function."""
     module, make = state
     made.__dict__ = module.__dict__
-    for name, value in (("_jit_trace", make(module, run=EagerCall(made, module))), ("_jit_module", module)):
+
+    def run(*args, **kwargs):
+        return made.__class__.__call__(made, *args, **kwargs)
+
+    for name, value in (("_jit_trace", make(module, run=run)), ("_jit_module", module)):
         vars(TracedModule)[name].__set__(made, value)
-
-
-class EagerCall:
-    """Call of a traced module as it is. It does not hold the module, which holds it."""
-
-    def __init__(self, made, module):
-        self._made, self._module = weakref.ref(made), module
-
-    def traced(self):
-        """Return the traced module, or None once it is gone."""
-        return self._made()
-
-    def __call__(self, *args, **kwargs):
-        called = self._made() or self._module
-        return called.__class__.__call__(called, *args, **kwargs)
 
 
 def _class_of(base):
