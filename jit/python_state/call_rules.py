@@ -160,7 +160,7 @@ _FUNCTIONS: dict = {
     "linecache": _table(REFUSED="getline getlines checkcache updatecache"),
     "decimal": _table(REFUSED="setcontext"),
     "csv": _table(READS="list_dialects get_dialect", HOST="register_dialect unregister_dialect field_size_limit"),
-    "importlib": _table(HOST="invalidate_caches", REFUSED="reload"),
+    "importlib": _table(HOST="invalidate_caches", READS="find_loader", REFUSED="reload"),
     "re": _table(HOST="purge"),
     "types": _table(OBSERVED="SimpleNamespace.__getattribute__ SimpleNamespace.__setattr__ SimpleNamespace.__delattr__"),
     "typing": _table(READS="get_overloads", HOST="clear_overloads"),
