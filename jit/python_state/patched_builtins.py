@@ -509,7 +509,7 @@ def _patched_test(really):
 
 
 class FileState(NamedTuple):
-    """What changes when a file is replaced or written."""
+    """Return the facts of a file that differ once it is replaced or written."""
 
     time: int
     size: int
