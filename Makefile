@@ -35,17 +35,23 @@ $(PEERS_READY): pyproject.toml
 	PYTHONWARNINGS=ignore $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,peers]"
 	@touch $@
 
-lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/python tools/prose.py
-
+LINT := $(BIN)/ruff check . && $(BIN)/python tools/prose.py
 # The root is the package, whatever its folder is called: mypy finds it under its name through a link.
-types: $(READY)
-	@mkdir -p $(VENV)/types && ln -sfn "$(CURDIR)" $(VENV)/types/ingot
+TYPES := mkdir -p $(VENV)/types && ln -sfn "$(CURDIR)" $(VENV)/types/ingot && \
 	MYPYPATH=$(VENV)/types:tests/support $(BIN)/mypy -p ingot -m typing_samples
+CHECKED := $(VENV)/checked.log
 
-test: $(READY) lint types
-	$(BIN)/python -m pytest -m "not slow and not gpu and not peer" $(WORKERS) $(ARGS)
+lint: $(READY)
+	$(LINT)
+
+types: $(READY)
+	$(TYPES)
+
+# Lint and types run beside the tests. Their faults are shown at once, and all that they say at the end.
+test: $(READY)
+	@($(LINT) && $(TYPES)) > $(CHECKED) 2>&1 || { echo "lint or types failed:"; cat $(CHECKED); false; } & checks=$$!; \
+	$(BIN)/python -m pytest -m "not slow and not gpu and not peer" $(WORKERS) $(ARGS); tests=$$?; \
+	wait $$checks; checks=$$?; echo "lint and types:"; cat $(CHECKED); exit $$((tests | checks))
 
 peers: $(PEERS_READY)
 

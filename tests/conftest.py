@@ -45,17 +45,19 @@ def pytest_addoption(parser):
 
 
 class Clock:
-    """Says each minute how many tests have run, so that what a slow or stopped machine printed tells when it was where."""
+    """Says each minute how many tests of how many have run, on a line of its own among the dots, so that the log of a slow or
+    stopped machine tells when it was where."""
 
-    def __init__(self, reporter):
-        self.reporter, self.tests, self.start, self.minutes = reporter, 0, time.monotonic(), 0
+    def __init__(self, reporter, session):
+        self.reporter, self.session, self.tests, self.start, self.minutes = reporter, session, 0, time.monotonic(), 0
 
-    def pytest_runtest_logfinish(self):
+    def pytest_runtest_logfinish(self, location):
         self.tests += 1
         minutes = int(time.monotonic() - self.start) // 60
         if minutes > self.minutes:
             self.minutes = minutes
-            self.reporter.write_line(f"{minutes} min, {self.tests} tests")
+            self.reporter.write_line(f"\n{minutes} min: {self.tests} of {self.session.testscollected} tests, "
+                                     f"{self.session.testsfailed} failed, the last of {location[0]}")
 
 
 def pytest_configure(config):
@@ -75,7 +77,7 @@ def pytest_configure_node(node):
 def pytest_sessionstart(session):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(Clock(reporter), "clock")
+        session.config.pluginmanager.register(Clock(reporter, session), "clock")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -104,9 +106,12 @@ def mark_slow_rows(config, items):
 
 
 def mark_rows_left_out(config, items):
-    """Mark the rows of tests with several parameters that the seed did not draw."""
-    for rows in row_sample.products([item for item in items if not item.get_closest_marker("slow")]):
-        drawn = [] if config.option.whole_tables else row_sample.sample(rows, config.option.seed)
+    """Mark the rows of tests with several parameters, and of those marked `drawn`, that the seed did not draw."""
+    items = [item for item in items if not item.get_closest_marker("slow")]
+    tables = [(rows, row_sample.sample) for rows in row_sample.products(items)]
+    tables += [(rows, row_sample.marked) for rows in row_sample.tables_to_draw_from(items)]
+    for rows, sample in tables:
+        drawn = [] if config.option.whole_tables else sample(rows, config.option.seed)
         left_out = {item.nodeid for item in rows}.difference([item.nodeid for item in drawn])
         for item in [item for item in rows if item.nodeid in left_out]:
             item.add_marker(pytest.mark.slow)

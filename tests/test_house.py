@@ -39,6 +39,7 @@ class Facts(NamedTuple):
     """Facts of a file, without its syntax tree, which takes a hundred times the memory."""
 
     imports: list                   # (line, path parts inside the package, inside a function?); foreign ones as ("@name",)
+    imported_files: set             # files of the product, imported lazily or not, for more than annotations
     public: list                    # (name of what is defined, line, has a docstring?)
     names: list                     # (line, text) of strings that are names of operators
     is_explained: bool
@@ -48,8 +49,8 @@ class Facts(NamedTuple):
 @cache
 def facts_of(path: Path) -> Facts:
     tree, package = ast.parse(path.read_text()), path.relative_to(ROOT).with_suffix("").parts[:-1]
-    found = Facts([], [], [], bool(ast.get_docstring(tree)), set())
-    collect(tree, False, package, found)
+    found = Facts([], set(), [], [], bool(ast.get_docstring(tree)), set())
+    collect(tree, False, False, package, found)
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             found.public.append((node.name, node.lineno, bool(ast.get_docstring(node))))
@@ -59,16 +60,20 @@ def facts_of(path: Path) -> Facts:
     return found
 
 
-def collect(node, hidden, package, found):
-    """Puts imports and names of operators below a node into `found`."""
+def collect(node, hidden, annotates, package, found):
+    """Puts imports and names of operators below a node into `found`; `annotates`: only type checkers read the node."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str) and node.value in OPS:
             found.names.append((node.lineno, node.value))
         return
-    found.imports.extend([(node.lineno, target, hidden) for target in targets_of(node, package)])
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call)):
+        found.imports.extend([(node.lineno, target, hidden) for target in targets_of(node, package)])
+        if not annotates:
+            found.imported_files.update(files_of(node, package))
     hidden = hidden or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    checked = node.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) else ()
     for child in ast.iter_child_nodes(node):
-        collect(child, hidden, package, found)
+        collect(child, hidden, annotates or child in checked, package, found)
 
 
 def lazily_loaded(node, package):
@@ -126,6 +131,7 @@ ORDER = [room for layer in LAYERS for room in order_of(layer)]
 PLACE = {room: i for i, room in enumerate(ORDER)}
 
 
+@cache
 def file_of(parts) -> str | None:
     """The file of a module, or of the module that has the last part as a name."""
     for end in (len(parts), len(parts) - 1):
@@ -136,23 +142,13 @@ def file_of(parts) -> str | None:
     return None
 
 
-@cache
-def imported_files(path) -> frozenset:
-    """Return the files of the product that a file imports, lazily or not, for more than annotations."""
-    package = path.relative_to(ROOT).parts[:-1]
-    found, nodes = set(), [ast.parse(path.read_text())]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            nodes += node.orelse
-            continue
-        nodes += ast.iter_child_nodes(node)
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = package[: len(package) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
-            found |= {file_of((*base, a.name)) for a in node.names}
-        elif (loaded := lazily_loaded(node, package)) is not None:
-            found.add(file_of(loaded))
-    return frozenset(found - {None})
+def files_of(node, package) -> set:
+    """Return the files of the product that an import or a call of `lazy` loads."""
+    if isinstance(node, ast.ImportFrom) and node.level:
+        base = package[: len(package) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
+        return {file_of((*base, a.name)) for a in node.names} - {None}
+    loaded = lazily_loaded(node, package)
+    return set() if loaded is None else {file_of(loaded)} - {None}
 
 
 def room_of(file: str) -> str:
@@ -164,14 +160,14 @@ def test_rooms_import_downwards():
     for path in FILES:
         file = path.relative_to(ROOT).as_posix()
         here = PLACE.get(room_of(file))
-        for target in imported_files(path) if here is not None else ():
+        for target in facts_of(path).imported_files if here is not None else ():
             if PLACE.get(room_of(target), -1) > here and not (path.name == "__init__.py" and target.startswith(room_of(file))):
                 upward.add((file, target))
     assert not upward, "a room imports a room above it; see the orders in docstrings of layers"
 
 
 def test_files_import_each_other_in_no_circle():
-    imports = {path.relative_to(ROOT).as_posix(): imported_files(path) for path in FILES}
+    imports = {path.relative_to(ROOT).as_posix(): facts_of(path).imported_files for path in FILES}
     try:
         TopologicalSorter({file: targets - {file} for file, targets in imports.items()}).prepare()
     except CycleError as error:
@@ -192,7 +188,8 @@ def test_the_runtime_knows_no_backend():
     for path in FILES:
         file = path.relative_to(ROOT).as_posix()
         if file.startswith(("runtime/core/", "runtime/api/", "runtime/autograd/", "runtime/foreach/", "runtime/memo/")):
-            reached = [target for target in imported_files(path) if target.startswith(("runtime/cpu/", "runtime/cuda/"))]
+            imported = facts_of(path).imported_files
+            reached = [target for target in imported if target.startswith(("runtime/cpu/", "runtime/cuda/"))]
             assert not reached, f"{file} imports {reached}"
 
 
@@ -231,7 +228,7 @@ def test_the_core_does_not_know_the_private_side_of_pytorch():
     for path in FILES:
         file = path.relative_to(ROOT).as_posix()
         if not file.startswith("as_torch/"):
-            above = [target for target in imported_files(path) if target.startswith("as_torch/")]
+            above = [target for target in facts_of(path).imported_files if target.startswith("as_torch/")]
             assert not above, f"{file} imports {above}"
             assert layer_of(path.relative_to(ROOT).parts) == FACE or not PRIVATE_PYTORCH.search(path.read_text()), file
 
@@ -311,11 +308,14 @@ def test_pass_lists_stand_in_one_file():
     for node in ast.walk(ast.parse(own.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             names |= {a.name for a in node.names}
+    named = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
     for path in FILES:
-        displays = ast.walk(ast.parse(path.read_text())) if path != own else ()
+        text = path.read_text() if path != own else ""
+        displays = ast.walk(ast.parse(text)) if len(set(named.findall(text))) > 1 else ()
         for node in displays:
             if isinstance(node, (ast.Tuple, ast.List)):
-                found = [x for x in node.elts if ast.unparse(x.value if isinstance(x, ast.Starred) else x) in names]
+                values = [x.value if isinstance(x, ast.Starred) else x for x in node.elts]
+                found = [x for x in values if isinstance(x, (ast.Name, ast.Attribute)) and ast.unparse(x) in names]
                 assert len(found) < 2, f"{path}:{node.lineno} is a list of passes; they stand in passes/pipelines.py"
 
 

@@ -509,7 +509,7 @@ def _patched_test(really):
 
 
 class FileState(NamedTuple):
-    """Return the facts of a file that differ once it is replaced or written."""
+    """Facts of a file, which differ once it is replaced or written."""
 
     time: int
     size: int

@@ -9,7 +9,7 @@ import row_sample
 from oracle import comparing, differences, files
 from oracle.kinds import KINDS
 
-TRACED = 8                          # of so many rows of a family, one is traced in a run
+TRACED = 16                         # of so many rows of a family, one is traced in a run
 PARTS = 16                          # tests that share the rows of a family which a run traces
 LARGEST_FOLDER = 12_000_000         # bytes of all files
 

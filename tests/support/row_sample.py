@@ -18,11 +18,21 @@ def axes(item) -> tuple:
 
 def products(items) -> list[list]:
     """Return the rows of each test that has more than `FEW` rows and more than one axis."""
+    return [rows for rows in tables(items) if len(rows) > FEW and len(axes(rows[0])) > 1]
+
+
+def tables_to_draw_from(items) -> list[list]:
+    """Return the rows of each test marked `drawn`."""
+    return tables([item for item in items if item.get_closest_marker("drawn")])
+
+
+def tables(items) -> list[list]:
+    """Return the rows of each test that has parameters."""
     tests = defaultdict(list)
     for item in items:
         if hasattr(item, "callspec"):
             tests[item.nodeid.partition("[")[0]].append(item)
-    return [rows for rows in tests.values() if len(rows) > FEW and len(axes(rows[0])) > 1]
+    return list(tests.values())
 
 
 def some(rows: list, seed: int, table: str, number: int) -> list:
@@ -40,3 +50,9 @@ def sample(rows: list, seed: int) -> list:
         (rest if values <= seen else kept).append(item)
         seen |= values
     return kept + rest[:max(0, FEW - len(kept))]
+
+
+def marked(rows: list, seed: int) -> list:
+    """Return as many rows as the mark of their test says: `@pytest.mark.drawn(3)`."""
+    number, = rows[0].get_closest_marker("drawn").args
+    return some(rows, seed, rows[0].nodeid.partition("[")[0], number)

@@ -47,6 +47,15 @@ def test_only_tests_with_several_axes_and_many_rows_are_sampled():
     assert row_sample.products(ROWS[:row_sample.FEW]) == []
 
 
+def test_a_marked_table_runs_as_many_rows_as_its_mark_says():
+    rows = [SimpleNamespace(nodeid=f"tests/x.py::test_y[{i}]", callspec=SimpleNamespace(params={"seed": i}),
+                            get_closest_marker=lambda name: SimpleNamespace(args=(3,)) if name == "drawn" else None)
+            for i in range(20)]
+    plain = SimpleNamespace(nodeid="tests/x.py::test_z", get_closest_marker=lambda name: None)
+    assert row_sample.tables_to_draw_from([*rows, plain]) == [rows]
+    drawn = [[row.nodeid for row in row_sample.marked(rows, seed)] for seed in range(60)]
+    assert {len(set(names)) for names in drawn} == {3}
+    assert {name for names in drawn for name in names} == {row.nodeid for row in rows}
 
 
 def test_rows_run_in_make_test_or_in_make_test_slow(request):
