@@ -146,7 +146,7 @@ class GradScaler:
                 self._set_scale(new_scale)
             else:
                 self._adjust()
-        self._progress = weakref.WeakKeyDictionary()
+        self._progress.clear()
 
     def _set_scale(self, new_scale):
         if isinstance(new_scale, Tensor) and (new_scale.numel() != 1 or new_scale.requires_grad):

@@ -1,11 +1,20 @@
-"""Exports of these tests check their files in forks of a process that has imported ingot already."""
+"""Exports of these tests check their files in forks of a process that has imported ingot already. Programs that change numpy's
+settings leave them as they were."""
 
 import types
 
+import numpy as np
 import pytest
 
 import prepared_process
 from ingot.jit.exporting.file import cross_compile, writer
+
+
+@pytest.fixture(autouse=True)
+def settings_of_numpy_stay():
+    before = np.geterr()
+    yield
+    np.seterr(**before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,7 @@ import pytest
 
 import attacks_broken
 import attacks_protocols
+import ingot
 from fuzzed_modules.life import compare
 from seeds import seeds
 
@@ -24,6 +25,15 @@ def fails(name, programs):
     verdict, _ = compare(IMPORTS + programs.PROGRAMS[name])
     want = "refused" if name in programs.REFUSED else "same"
     return "" if verdict.kind == want else f"{name}, call {verdict.call}: {verdict.kind} {verdict.text}\n"
+
+
+@pytest.fixture(autouse=True)
+def methods_of_tensors_stay():
+    before = set(vars(ingot.Tensor))
+    yield
+    for name in set(vars(ingot.Tensor)) - before:
+        if name.startswith("added_"):       # (others are loaded late)
+            delattr(ingot.Tensor, name)
 
 
 @pytest.mark.parametrize("name", attacks_broken.PROGRAMS)

@@ -134,7 +134,7 @@ CONSTANT = {
         cuda.current_device accelerator.max_memory_allocated accelerator.max_memory_reserved accelerator.memory_allocated
         accelerator.memory_reserved accelerator.memory_stats cuda.max_memory_allocated cuda.max_memory_cached
         cuda.memory_allocated cuda.memory_cached cuda.memory_stats cuda.memory_stats_as_nested_dict cuda.memory_summary
-        cuda.list_gpu_processes cuda.get_rng_state_all""",
+        cuda.list_gpu_processes cuda.get_rng_state_all cuda.current_stream accelerator.current_stream""",
     "what it computes from no arguments": """
         broadcast_shapes linalg.broadcast_shapes linalg.batched broadcast_tensors atleast_1d atleast_2d atleast_3d meshgrid
         array_api.broadcast_arrays array_api.meshgrid distributions.bernoulli.broadcast_all export.dims
