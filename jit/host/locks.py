@@ -26,9 +26,13 @@ class HeldLocks:
         self.locks = locks
         self._taken: list = []
         first = 0
-        while not self._take(first):
-            first = len(self._taken)        # the one that was not free
+        try:
+            while not self._take(first):
+                first = len(self._taken)        # the one that was not free
+                self.release()
+        except BaseException:           # as of Ctrl-C while it waits
             self.release()
+            raise
 
     def _take(self, first: int) -> bool:
         """Wait for the first lock, and take the others if they are free."""

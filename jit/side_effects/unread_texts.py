@@ -5,6 +5,7 @@ Each call event of these calls is compared: where the text goes elsewhere, to `V
 fixed then.
 """
 
+import inspect
 import logging
 import sys
 import types
@@ -25,7 +26,7 @@ _TEXT_FUNCTIONS = (str, repr, format, str.format)
 _HAS_PRECALL = sys.version_info < (3, 12)
 _WRITERS = frozenset((Size.__repr__.__code__,))         # code of ingot that only puts texts of numbers together
 _LOGGING = [getattr(logging.Logger, name) for name in ("debug", "info", "warning", "error", "critical")]
-_GENERATOR = 0x2A0           # flags of code that returns values in other ways
+_GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR     # they return values in other ways
 
 
 class UnreadTexts:

@@ -9,7 +9,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.jit.host.locks import LockLog
+from ingot.jit.host.locks import HeldLocks, LockLog
 
 LOCKS = {
     "Lock": threading.Lock, "RLock": threading.RLock, "Condition": threading.Condition,
@@ -207,6 +207,18 @@ def test_a_waiting_thread_is_notified_at_each_call():
         waiting.join(10)
     assert seen == [True] * 3
     assert fn.stats()["compiles"] == 1
+
+
+def test_an_interrupted_replay_gives_back_the_locks_that_it_took():
+    """As Ctrl-C does while a replay waits for its second lock."""
+    class Interrupted:
+        def acquire(self, wait=True):
+            raise KeyboardInterrupt
+
+    first = threading.Lock()
+    with pytest.raises(KeyboardInterrupt):
+        HeldLocks((first, Interrupted()))
+    assert not first.locked()
 
 
 def test_a_lock_of_a_module_and_a_lock_that_is_replaced():
