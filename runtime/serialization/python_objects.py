@@ -27,6 +27,7 @@ from ..nn.base.parameter import Buffer, Owned, Parameter, kept_again, owned_agai
 from ..nn.functional import activation
 from ..nn.layers.linear import NonDynamicallyQuantizableLinear
 from . import archive as container
+from . import numpy_pickles
 from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine
 from .tensor_class_names import REBUILDS
 
@@ -92,7 +93,7 @@ def _held() -> tuple:
 def table() -> dict:
     """Return the names that files may use without permission."""
     made = {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in REBUILDS}
-    return _TABLE | made | {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
+    return _TABLE | made | numpy_pickles.GLOBALS | {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
 
 
 def write(obj, file) -> None:
@@ -107,7 +108,8 @@ def read(archive, where):
     """Return the object of a file, its tensors on the devices `where(location)`."""
     tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
     try:
-        return PickleMachine(table(), tensors.__getitem__, archive.name, _modules()).run(pickled)
+        return PickleMachine(table(), tensors.__getitem__, archive.name, _modules(), numpy_pickles.KINDS,
+                             numpy_pickles.restore).run(pickled)
     except FileError as e:
         raise FileError(f"{e}. The file holds Python objects: allow their classes with "
                         "ingot.serialization.add_safe_globals([...]), or save a state_dict() instead") from e

@@ -161,6 +161,18 @@ def test_unpicklable_objects_are_refused_like_pickle():
     assert isinstance(refused.value, FileError)
 
 
+def test_arrays_and_numbers_of_numpy_stand_beside_modules():
+    memory = io.BytesIO()
+    state = {"net": nn.Linear(2, 1), "losses": np.arange(6.).reshape(2, 3).T, "best": np.float32(0.5), "step": np.int64(3)}
+    ingot.save(state, memory)
+    back = ingot.load(io.BytesIO(memory.getvalue()))
+    assert type(back["net"]) is nn.Linear and type(back["best"]) is np.float32 and back["best"] == 0.5 and back["step"] == 3
+    assert back["losses"].dtype == np.float64 and (back["losses"] == state["losses"]).all()
+    ingot.save({"a": np.array(["x"]), "net": nn.Linear(1, 1)}, memory := io.BytesIO())
+    with pytest.raises(FileError):
+        ingot.load(io.BytesIO(memory.getvalue()))
+
+
 class OwnTensor(ingot.Tensor):
     """Tensor subclass that keeps PyTorch's constructor."""
 
