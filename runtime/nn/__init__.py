@@ -58,7 +58,7 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "register_module_full_backward_hook", "register_module_full_backward_pre_hook", "summary", "utils"]
 
 _ON_DEMAND = {"grad": ".functional.conv_gradients", "parallel": ".parallel"}
-_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".layers.sync_batch_norm"}  # loaded late, with code for other processes
+_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".parallel.sync_batch_norm"}  # late, with code for processes
 
 
 def __getattr__(name):

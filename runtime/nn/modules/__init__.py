@@ -27,7 +27,7 @@ from ..layers import (
     embedding as sparse,
 )
 
-sync_batch_norm = lazy(__package__, "..layers.sync_batch_norm")
+sync_batch_norm = lazy(__package__, "..parallel.sync_batch_norm")
 _FAMILIES = {
     "activation": activation, "adaptive": adaptive, "attention": attention, "batchnorm": norm, "channelshuffle": resample,
     "container": container,

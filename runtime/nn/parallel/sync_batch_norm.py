@@ -6,7 +6,7 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...distributed.collectives.differentiable_collectives import all_reduce
 from ...distributed.engines.world import is_initialized, the_group
-from .norm import _BatchNorm
+from ..layers.norm import _BatchNorm
 
 __all__ = ["SyncBatchNorm"]
 
