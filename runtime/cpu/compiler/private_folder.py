@@ -21,6 +21,19 @@ class UntrustedError(PermissionError):
     """A folder or file that another user can change. The text says what to do."""
 
 
+def open_private_file(path, flags, folder: int | None = None) -> int:
+    """Open a file that only this user can change; return its descriptor. A new one has mode 0600. `folder` is the descriptor
+    of the path's folder, if that is open."""
+    name = path if folder is None else os.path.basename(path)
+    handle = os.open(name, flags | _NOFOLLOW, 0o600, dir_fd=folder)
+    try:
+        _check(os.fstat(handle), path, "file")
+    except UntrustedError:
+        os.close(handle)
+        raise
+    return handle
+
+
 class PrivateFolder:
     """An open folder; `with` closes it. Names are those of files in it, never paths."""
 
@@ -66,13 +79,7 @@ class PrivateFolder:
 
     def open(self, name, flags) -> int:
         """Open a file; return its descriptor. A new one has mode 0600."""
-        handle = os.open(self._at(name), flags | _NOFOLLOW, 0o600, dir_fd=self._descriptor)
-        try:
-            _check(os.fstat(handle), os.path.join(self.path, name), "file")
-        except UntrustedError:
-            os.close(handle)
-            raise
-        return handle
+        return open_private_file(os.path.join(self.path, name), flags, self._descriptor)
 
     def read(self, name) -> tuple[bytes, float]:
         """Return the content of a file and the time of its last change."""

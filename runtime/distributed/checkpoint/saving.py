@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import os
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....ir.errors import ArgumentError
 from ...core.tensor import Tensor
@@ -31,16 +31,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_under_way.clear)
 
 
-class _PieceKey(NamedTuple):
-    """Last key of a piece's path: its start in the tensor, and the tensor's shape. The start is an element number, or for a box
-    of elements the index of its first one along each dim."""
-
-    start: Any
-    shape: tuple
-
-
 def _by_pieces(values: dict) -> dict:
-    """Return values by path, with own paths for pieces of tensors; empty pieces are left to other ranks."""
+    """Return values by (path, piece); empty pieces are left to other ranks.
+
+    A piece of a tensor is its start and the tensor's shape, of another value None. The start is an element number, or for a box
+    of elements the index of its first one along each dim.
+    """
     found: dict = {}
     for path, value in values.items():
         if isinstance(value, DTensor):
@@ -49,16 +45,12 @@ def _by_pieces(values: dict) -> dict:
             _, first = place_in(tuple(whole.shape), whole.device_mesh, whole.placements)
             local = whole.to_local()
             if local.numel() or 0 in whole.shape:
-                found[*path, _PieceKey(first, tuple(whole.shape))] = local
+                found[path, (first, tuple(whole.shape))] = local
         elif not isinstance(value, Piece):
-            found[path] = value
+            found[path, None] = value
         elif value.tensor.numel() or 0 in value.shape:
-            found[*path, _PieceKey(value.start, tuple(value.shape))] = value.tensor
+            found[path, (value.start, tuple(value.shape))] = value.tensor
     return found
-
-
-def _is_piece(path) -> bool:
-    return len(path) > 0 and type(path[-1]) is _PieceKey
 
 
 class _Saving:
@@ -78,16 +70,16 @@ class _Saving:
         if not overwrite and any(there for _, there, _ in everyone):
             raise CheckpointException(f"there is a checkpoint in {folder!r}, and overwrite=False")
         owners: dict = {}
-        for rank, (paths, _, _) in enumerate(everyone):
-            for path in paths:
-                owners.setdefault(path, rank)
+        for rank, (keys, _, _) in enumerate(everyone):
+            for key in keys:
+                owners.setdefault(key, rank)
         self.rank = 0 if group is None else group.rank()
         self.turn = 1 + max(last for _, _, last in everyone)
-        self.index = [(list(path), file_name(rank, self.turn)) for path, rank in owners.items() if not _is_piece(path)]
-        self.pieces = [(list(path[:-1]), *path[-1], file_name(rank, self.turn)) for path, rank in owners.items()
-                       if _is_piece(path)]
-        self.mine = [(list(path), value.detach().to("cpu", copy=True) if later and isinstance(value, Tensor) else value)
-                     for path, value in values.items() if owners[path] == self.rank]
+        self.index = [(list(path), file_name(rank, self.turn)) for (path, piece), rank in owners.items() if piece is None]
+        self.pieces = [(list(path), *piece, file_name(rank, self.turn)) for (path, piece), rank in owners.items()
+                       if piece is not None]
+        self.mine = [(key, value.detach().to("cpu", copy=True) if later and isinstance(value, Tensor) else value)
+                     for key, value in values.items() if owners[key] == self.rank]
         self.done = _under_way[folder] = threading.Event()
 
     def write(self):
@@ -104,8 +96,8 @@ class _Saving:
         error, own = "", os.path.join(self.folder, file_name(self.rank, self.turn))
         try:
             os.makedirs(self.folder, exist_ok=True)
-            save_file([([*path[:-1], path[-1].start] if _is_piece(path) else path, _own_memory(value))
-                       for path, value in self.mine], own)
+            save_file([([*path] if piece is None else [*path, piece[0]], _own_memory(value))
+                       for (path, piece), value in self.mine], own)
         except Exception as e:
             error = f"rank {self.rank} could not write its file: {type(e).__name__}: {e}"
             if self.group is None:

@@ -20,11 +20,12 @@ import numpy as np
 
 from ....ir.locks import new_condition
 from .distributed_errors import DistBackendError, DistNetworkError, DistTimeoutError
-from .socket_messages import connect, read, read_into, write_all
+from .handshake import admit, introduce
+from .socket_messages import connect, is_loopback, read, read_into, write_all
 from .store import PrefixStore, seconds
 
 _HEADER = struct.Struct("<qqQH")        # group, tag, bytes of the body, bytes of the note
-_HELLO = struct.Struct("<16sI")         # the run's token, and the caller's rank
+_HELLO = struct.Struct("<I")            # the caller's rank
 _meshes: "weakref.WeakSet[Mesh]" = weakref.WeakSet()
 
 
@@ -44,7 +45,7 @@ def own_address(store) -> str:
     while host is None and hasattr(store, "underlying_store"):
         store = store.underlying_store
         host = getattr(store, "host", None)
-    if host in (None, "localhost", "127.0.0.1"):
+    if host is None or is_loopback(host):
         return "127.0.0.1"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, 9))        # sends nothing; reads the routing table for our side
@@ -71,14 +72,15 @@ class Mesh:
     def _connect(self, store, deadline, patience):
         """Connect to lower ranks, and accept higher ones."""
         if self.rank == 0:
-            store.set("token", secrets.token_bytes(16))
+            store.set("token", secrets.token_bytes(32))
         token = store.get("token")
         with socket.create_server((own_address(store), 0), backlog=self.size) as listener:
             store.set(str(self.rank), "{}:{}".format(*listener.getsockname()[:2]))
             for other in range(self.rank):
                 host, _, port = store.get(str(other)).decode().rpartition(":")
                 sock = connect(host, int(port), deadline, f"rank {other}")
-                write_all(sock, _HELLO.pack(token, self.rank))
+                introduce(sock, token, f"rank {other} at {host}:{port}", patience)
+                write_all(sock, _HELLO.pack(self.rank))
                 self._open(other, sock, patience)
             while len(self.links) < self.size - 1:
                 self._admit(listener, token, deadline, patience)
@@ -91,14 +93,17 @@ class Mesh:
             missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
             raise DistTimeoutError(f"rank {self.rank} waited {patience:g} s for ranks {missing} to connect; are they running, "
                                    f"and is the world size {self.size}?") from None
+        if not admit(sock, token):
+            sock.close()        # a stranger
+            return
         sock.settimeout(patience)
         try:
-            said, other = _HELLO.unpack(read(sock, _HELLO.size))
+            other, = _HELLO.unpack(read(sock, _HELLO.size))
         except (OSError, EOFError):
             sock.close()
             return
-        if said != token or not self.rank < other < self.size or other in self.links:
-            sock.close()        # a stranger
+        if not self.rank < other < self.size or other in self.links:
+            sock.close()
             return
         sock.settimeout(None)
         self._open(other, sock, patience)

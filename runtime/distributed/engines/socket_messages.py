@@ -1,5 +1,6 @@
 """Messages over sockets: whole reads, and messages of several fields."""
 
+import ipaddress
 import socket
 import struct
 import time
@@ -9,6 +10,16 @@ from .distributed_errors import DistNetworkError
 _COUNT = struct.Struct("<I")
 _MOST_BYTES = 1 << 30
 _PAUSE = 0.02
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or number of a host reaches this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_into(sock: socket.socket, memory) -> None:

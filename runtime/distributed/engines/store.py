@@ -1,5 +1,6 @@
 """Stores: small tables of bytes by key that all processes of a run see, by which they find each other."""
 
+import errno
 import fcntl
 import os
 import struct
@@ -9,6 +10,7 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_condition
+from ...cpu.compiler.private_folder import UntrustedError, open_private_file
 from .distributed_errors import DistStoreError, DistTimeoutError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
@@ -181,7 +183,7 @@ class _FileTable:
 
     def _locked(self, change):
         """Run change(rows) on the present rows; write the (key, value) pairs that it returns."""
-        with open(self.path, "a+b") as file:
+        with self._open() as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(self.position)
             self._take(file.read())
@@ -194,15 +196,27 @@ class _FileTable:
             self.position = file.tell()
         return found
 
+    def _open(self):
+        try:
+            return os.fdopen(open_private_file(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
+        except UntrustedError as e:
+            raise DistStoreError(f"the store's file: {e}") from e
+        except OSError as e:
+            if e.errno != errno.ELOOP:
+                raise
+            raise DistStoreError(f"the store's file {self.path} is a link; name the file itself") from e
+
     def _take(self, text):
         at = 0
         while at < len(text):
-            size, length = self._record.unpack_from(text, at)
-            at += self._record.size
-            key = text[at: at + length].decode()
-            at += length
-            self._enter(key, None if size < 0 else text[at: at + size])
-            at += max(0, size)
+            size, length = self._record.unpack_from(text, at) if len(text) - at >= self._record.size else (-1, len(text))
+            begin = at + self._record.size
+            end = begin + length + max(0, size)
+            if size < -1 or end > len(text):
+                raise DistStoreError(f"{self.path} is damaged or no file of a store; use a new file for every run")
+            key = text[begin: begin + length].decode(errors="replace")
+            self._enter(key, None if size < 0 else text[begin + length: end])
+            at = end
 
     def _enter(self, key, value):
         if value is None:
@@ -254,7 +268,7 @@ class _FileTable:
 
 
 class FileStore(Store):
-    """Store in a file that all processes reach. Use a new file for every run."""
+    """Store in a file of this user that all processes reach. Use a new file for every run."""
 
     def __init__(self, file_name, world_size=-1, timeout=DEFAULT_TIMEOUT):
         super().__init__(timeout)

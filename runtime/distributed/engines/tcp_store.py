@@ -1,4 +1,8 @@
-"""Store served by one process over TCP, where the ranks of a run meet."""
+"""Store served by one process over TCP, where the ranks of a run meet.
+
+It listens on the loopback address, unless it is told another one. Then it demands a secret of the run, which every client must
+know (`handshake.py`).
+"""
 
 import contextlib
 import socket
@@ -6,12 +10,14 @@ import threading
 import time
 
 from .distributed_errors import DistError, DistNetworkError, DistStoreError, DistTimeoutError
-from .socket_messages import connect, read_fields, write_fields
+from .handshake import ADVICE, admit, introduce, secret_of_run
+from .socket_messages import connect, is_loopback, read_fields, write_fields
 from .store import DEFAULT_TIMEOUT, Store, Table, seconds
 
 __all__ = ["TCPStore"]
 
 _GRACE = 5.0    # seconds beyond a wait's own limit that a client waits for the answer
+_STRANGERS = 256    # connections that may try to prove themselves at once
 
 
 def _answer(table: Table, name: bytes, args: list) -> bytes:
@@ -39,13 +45,24 @@ def _answer(table: Table, name: bytes, args: list) -> bytes:
     return b""
 
 
+def _bound(host) -> str:
+    """Return the address to listen on: all of the machine's for a host that others reach, since its name may mean another
+    address here than there."""
+    return "127.0.0.1" if host == "localhost" else host if is_loopback(host) else ""
+
+
 class _Server:
     """Listener that answers each client in a thread of its own."""
 
-    def __init__(self, host, port):
-        self.table = Table()
+    def __init__(self, host, port, secret):
+        self.table, self.secret = Table(), secret
+        self.strangers = threading.BoundedSemaphore(_STRANGERS)
+        if not secret and not is_loopback(host):
+            raise DistStoreError(f"the store at {host}:{port} can be reached from other machines, so it needs a secret. "
+                                 f"{ADVICE}. If all processes run on this machine, name 127.0.0.1 instead")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self.listener = socket.create_server((host, port), backlog=512)
+            self.listener = socket.create_server((_bound(host), port), family=family, backlog=512)
         except OSError as e:
             raise DistNetworkError(f"the store cannot listen at {host or '*'}:{port}: {e}. If another run uses this port, "
                                    "choose a different MASTER_PORT") from e
@@ -59,10 +76,15 @@ class _Server:
             except OSError:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.strangers.acquire()        # each leaves within the time that a proof may take
             threading.Thread(target=self._serve, args=(client,), name="ingot-store-client", daemon=True).start()
 
     def _serve(self, client):
         with client:
+            with contextlib.ExitStack() as at_the_door:
+                at_the_door.callback(self.strangers.release)
+                if not admit(client, self.secret):
+                    return
             try:
                 while True:
                     name, *args = read_fields(client)
@@ -96,14 +118,16 @@ class _Connection:
 class _Client:
     """Table of a server, used from another process; each thread has its own connection."""
 
-    def __init__(self, host, port, timeout):
-        self.host, self.port, self.timeout = host, port, timeout
+    def __init__(self, host, port, timeout, secret):
+        self.host, self.port, self.timeout, self.secret = host, port, timeout, secret
         self.here = threading.local()
         self._socket()
 
     def _socket(self):
         if not hasattr(self.here, "sock"):
-            self.here.sock = _Connection(connect(self.host, self.port, time.monotonic() + self.timeout, "the store"))
+            sock = _Connection(connect(self.host, self.port, time.monotonic() + self.timeout, "the store"))
+            introduce(sock.sock, self.secret, f"the store at {self.host}:{self.port}", self.timeout)
+            self.here.sock = sock
         return self.here.sock.sock
 
     def _ask(self, name, *args, patience=60.0):
@@ -152,15 +176,20 @@ class _Client:
 
 
 class TCPStore(Store):
-    """Store at host_name:port, served by the process with is_master (port 0 takes a free one, see `.port`)."""
+    """Store at host_name:port, served by the process with is_master (port 0 takes a free one, see `.port`).
+
+    A host that other machines reach needs the secret of the run, which the environment variable INGOT_RUN_SECRET holds. Who
+    does not know it can neither read nor write. The traffic is not encrypted.
+    """
 
     def __init__(self, host_name, port=0, world_size=None, is_master=False, timeout=DEFAULT_TIMEOUT, wait_for_workers=True,
                  multi_tenant=False, use_libuv=True):
         super().__init__(timeout)
         self.host, self.world_size = host_name, world_size
-        self._server = _Server("127.0.0.1" if host_name in ("localhost", "127.0.0.1") else "", port) if is_master else None
+        secret = secret_of_run()
+        self._server = _Server(host_name, port, secret) if is_master else None
         self.port = port if self._server is None else self._server.port
-        self.table = self._client = _Client(host_name, self.port, seconds(self.timeout))
+        self.table = self._client = _Client(host_name, self.port, seconds(self.timeout), secret)
         if world_size and wait_for_workers:
             self._meet(world_size, is_master)
 

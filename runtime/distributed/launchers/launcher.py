@@ -7,6 +7,7 @@ Each process has RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and othe
 
 import argparse
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import uuid
 from ....ir import target
 from ....ir.errors import ArgumentError
 from ...core.device import DRIVERS, available
+from ..engines.handshake import ADVICE, SECRET
 
 __all__ = ["main", "parse_args", "run"]
 
@@ -91,12 +93,20 @@ def _place(args, nodes) -> tuple[str, int]:
     return args.master_addr, port or (_free_port() if nodes == 1 else 29500)
 
 
-def _environment(args, place, nodes, node, count, local, restart) -> dict:
+def _secret(nodes) -> str:
+    """Return the secret of the run: from the environment, or a new one if all processes run here."""
+    given = os.environ.get(SECRET, "")
+    if not given and nodes > 1:
+        raise ArgumentError(f"a run of {nodes} machines needs a secret. {ADVICE}")
+    return given or secrets.token_hex()
+
+
+def _environment(args, place, nodes, node, count, local, restart, secret) -> dict:
     rank, world = node * count + local, nodes * count
     variables = {"LOCAL_RANK": local, "RANK": rank, "GROUP_RANK": node, "ROLE_RANK": rank, "ROLE_NAME": args.role,
             "LOCAL_WORLD_SIZE": count, "WORLD_SIZE": world, "GROUP_WORLD_SIZE": nodes, "ROLE_WORLD_SIZE": world,
             "MASTER_ADDR": place[0], "MASTER_PORT": place[1], "TORCHELASTIC_RESTART_COUNT": restart,
-            "TORCHELASTIC_MAX_RESTARTS": args.max_restarts, "TORCHELASTIC_RUN_ID": args.rdzv_id}
+            "TORCHELASTIC_MAX_RESTARTS": args.max_restarts, "TORCHELASTIC_RUN_ID": args.rdzv_id, SECRET: secret}
     shared = {} if count == 1 else {"INGOT_NUM_THREADS": max(1, target.usable_cpus() // count), "OMP_NUM_THREADS": 1}
     return {**{name: str(value) for name, value in shared.items()}, **os.environ, **{n: str(v) for n, v in variables.items()}}
 
@@ -122,12 +132,12 @@ def _end(processes):
 
 def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
     """Run all processes once; return (local rank, exit code) of the first that failed."""
-    place = _place(args, nodes)
+    place, secret = _place(args, nodes), _secret(nodes)
     processes = []
     try:
         for local in range(count):
             processes.append(subprocess.Popen(_command(args, local),
-                                              env=_environment(args, place, nodes, node, count, local, restart)))
+                                              env=_environment(args, place, nodes, node, count, local, restart, secret)))
         while True:
             codes = [p.poll() for p in processes]
             failed = next(((i, code) for i, code in enumerate(codes) if code), None)

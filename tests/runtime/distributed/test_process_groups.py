@@ -404,13 +404,19 @@ def test_failures_end_all_processes_or_start_them_again(program):
     assert done.returncode == 0 and len(output) == 2 and "start again" in done.stderr
 
 
-def test_machines_of_one_run_have_numbers():
+def test_machines_of_one_run_have_numbers_and_a_secret(monkeypatch, capsys):
     launcher = importlib.import_module("ingot.distributed.run")
+    monkeypatch.delenv("INGOT_RUN_SECRET", raising=False)
+    assert launcher.main(["--nnodes=2", "--node-rank=0", "program.py"]) == 2
+    assert "Set INGOT_RUN_SECRET" in capsys.readouterr().err
+    assert launcher._secret(1) != launcher._secret(1)
+    monkeypatch.setenv("INGOT_RUN_SECRET", "right")
+    assert launcher._secret(1) == launcher._secret(2) == "right"
 
     def environment(node, *options):
         args = launcher.parse_args(["--nnodes=2", "--nproc-per-node=3", f"--node-rank={node}", *options, "program.py"])
         nodes, node = launcher._nodes(args)
-        return launcher._environment(args, launcher._place(args, nodes), nodes, node, 3, 2, 0)
+        return launcher._environment(args, launcher._place(args, nodes), nodes, node, 3, 2, 0, launcher._secret(nodes))
 
     names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
     assert [environment(1, "--master-addr=host")[n] for n in names] == ["5", "2", "6", "3", "1", "host", "29500"]
