@@ -107,8 +107,9 @@ class Op:
     numbers                 -> parameters that change neither shape, dtype nor kernel. In graphs they may be symbolic.
     by_operand              -> the same operator with `numbers` as operands, for one that stays whole: (*args, **params) ->
                                result(s). None if there is no such form (composites have bodies).
-    bounds                  -> (*args, **params) -> (position, least, one more than the largest) of each integer operand beyond
-                               which it raises; it raises for nothing else.
+    bounds                  -> (*args, **params) -> (position, least, one more than the largest) of each operand of indices.
+                               It reads shapes alone. Operators with the trait "updates" raise for an index beyond these
+                               bounds, and for nothing else.
     batch                   -> rule of vmap, if it is not implied (`ir/opdef/batch_rules.py`).
     flops                   -> (args, outs, params) -> flops of a contraction (`operations` counts the rest).
     """

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...ir.errors import ArgumentError, AutogradError
+from ...ir.errors import ArgumentError, AutogradError, IngotError
 from ...ir.opdef.batch_rules import view_links
 from ...ir.opdef.op import NO_GRAD, Composite, Op
 from ...ir.ops.core.batching import batched, lifted, repeated
@@ -142,7 +142,7 @@ class Level:
             self.refuse_random(op)
         fulls = [a._a.memory.full if held else self.from_outside(a) for a, held in zip(args, flags)]
         alike = "random" in op.traits and self.randomness == "same"
-        found = NotImplemented if alike else self.run_outer(batched, self.size, op, fulls, flags, params)
+        found = NotImplemented if alike else self.run_outer(at_once, self.size, op, fulls, flags, params)
         if found is NotImplemented and type(op.lower) is Composite:
             return op.lower.body(*[self.bare(a) if held else full for a, full, held in zip(args, fulls, flags)], **params)
         if found is NotImplemented:
@@ -370,6 +370,15 @@ def over_batch(function, tensors, randomness="same"):
     with Level(shape_of(tensors[0])[0], randomness) as level:
         found = function([level.sample(t) for t in tensors])
     return [None if f is None else level.full(f) for f in found]
+
+
+def at_once(size, op, args, held, params):
+    """Run an operator by its batch rule. If it refuses the batch, raise the error of the first sample that it refuses."""
+    try:
+        return batched(size, op, args, held, params)
+    except IngotError:
+        one_by_one(size, op, args, held, params)
+        raise
 
 
 def one_by_one(size, op, args, held, params):

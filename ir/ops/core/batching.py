@@ -3,7 +3,10 @@
 All of it is written in records, so it differentiates and traces.
 """
 
+from ... import dtype as dt
+from ...opdef.aval import Aval
 from ...opdef.batch_rules import Images, Leading, Pointwise, Same, way_of
+from . import elementwise as ew
 from .shape import expand, iota, permute, reshape, select
 
 # Values of one sample and of all.
@@ -39,8 +42,28 @@ def all_lifted(args, held):
 
 
 def numbered(size, ndim, like):
-    """Return the number of each sample, with `ndim` dims of size 1 behind, in the dtype of `like`."""
-    return iota(like, shape=(size, *(1,) * ndim), dim=0, dtype=like.dtype)
+    """Return the number of each sample, with `ndim` dims of size 1 behind. It is int64, since a batch may have more samples
+    than the narrow dtype of indices can count."""
+    return iota(like, shape=(size, *(1,) * ndim), dim=0, dtype=dt.int64)
+
+
+# One range of indices for all samples, in which the ranges of the samples lie one after the other.
+
+
+def folded(size, op, args, held, params):
+    """Return the index operand of a record for the joint range, with the batch in front.
+
+    The record's `bounds` give the range of one sample. An index outside of it becomes -1, which the joint range does not hold
+    either, so that the operator refuses it instead of reaching another sample's elements.
+    """
+    (at, low, high), = op.bounds(*[_of_sample(a, has) for a, has in zip(args, held)], **params)
+    index = ew.cast(args[at] if held[at] else repeated(args[at], size), dtype=dt.int64)
+    inside = ew.logical_and(ew.ge(index, low), ew.lt(index, high))
+    return ew.where(inside, ew.add(index, ew.mul(numbered(size, len(index.shape) - 1, index), high)), -1)
+
+
+def _of_sample(a, has):
+    return Aval(a.shape[1:] if has else a.shape, dt.of(a)) if is_value(a) else a
 
 
 # The two first dimensions as one: samples and what each has several of.
@@ -100,6 +123,8 @@ def _pointwise(way, size, op, args, held, params):
 
 
 def _leading(way, size, op, args, held, params):
+    if "shape" not in params and any(params[name] != () for name in way.counted) and len(args[0].shape) == held[0]:
+        return NotImplemented       # dim 0 of a single number is no dim of the batch
     return op(*all_repeated(size, args, held), **way.batched_params(size, params))
 
 

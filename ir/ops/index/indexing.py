@@ -129,11 +129,15 @@ def _batch_index(size, op, args, held, params):
     return _move_dims(op(x, numbered(size, ndim, indexed[0]), *indices), 1, ndim, at + 1)
 
 
+def _bounds(x, indices, first):
+    return [(first + d, -x.shape[d], x.shape[d]) for d, i in enumerate(indices) if i is not None]
+
+
 ANY_FROM_2 = range(2, 66)   # every argument after the first, as positions of what a gradient rule saves
 ANY_FROM_3 = range(3, 66)
 
 index = op("index", infer=_infer_index, ref=_index, vjp=_index_vjp, saves=ANY_FROM_2, lower=Template("gather"),
-           batch=_batch_index,
+           batch=_batch_index, bounds=lambda x, *indices: _bounds(x, indices, 1),
            traits=("exact", "float8", "refuses"), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
 
 # Writing with index tensors.
@@ -255,7 +259,7 @@ def _batch_index_put(size, op, args, held, params):
 
 
 def _put_bounds(x, value, *indices, accumulate):
-    return [(2 + d, -x.shape[d], x.shape[d]) for d, i in enumerate(indices) if i is not None]
+    return _bounds(x, indices, 2)
 
 
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
@@ -320,6 +324,7 @@ def _gather_vjp(g, out, x, index, *, dim):
 
 
 gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"), batch=ALONG,
+            bounds=lambda x, index, *, dim: [(1, 0, x.shape[dim] if x.shape else 1)],
             traits=("exact", "float8", "refuses"), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
 
 
@@ -388,7 +393,7 @@ def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 
 def _scatter_bounds(x, index, src, *, dim, mode):
-    return [(1, 0, x.shape[dim] if x.ndim else 1)]
+    return [(1, 0, x.shape[dim] if x.shape else 1)]
 
 
 scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
@@ -476,4 +481,5 @@ def _infer_repeat_index(repeats, *, total):
 
 
 repeat_index = op("repeat_index", infer=_infer_repeat_index, ref=_repeat_index, vjp=NO_GRAD, lower=Host(), traits=("exact",),
+                  bounds=lambda repeats, *, total: [(0, 0, total + 1)],
                   doc="Each position as often as its count says; the counts add up to `total`.")

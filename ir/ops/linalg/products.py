@@ -170,6 +170,12 @@ def _by_numpy(x, y):
     return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype) if x.itemsize < 4 else np.matmul(x, y)
 
 
+def _grouped_bounds(x, y, ends):
+    """Bound the ends of groups by the dimension that they divide."""
+    rows = len(x.shape) == 2 and len(y.shape) == 3
+    return [(2, 0, (x.shape[0] if rows else y.shape[-1] if len(x.shape) == 3 else x.shape[1]) + 1)]
+
+
 def _grouped_vjp(g, out, x, y, ends, *, needs):
     return (grouped_matmul(g, transpose_last(y), ends) if needs[0] else None,
             grouped_matmul(transpose_last(x), g, ends) if needs[1] else None, None)
@@ -177,7 +183,7 @@ def _grouped_vjp(g, out, x, y, ends, *, needs):
 
 grouped_matmul = op(
     "grouped_matmul", infer=_infer_grouped, ref=lambda x, y, ends: grouped_products(_by_numpy, x, y, ends), vjp=_grouped_vjp,
-    saves=(1, 2, 3), lower=Host(), traits=("autocast_low",),
+    saves=(1, 2, 3), lower=Host(), traits=("autocast_low",), bounds=_grouped_bounds,
     flops=lambda args, outs, params: 2 * prod(args[0].shape[-2:]) * args[1].shape[-1],
     doc="Group g ends at ends[g] and begins where the one before ends. Of a matrix x and one y for each group: rows of x in "
         "group g times y[g]. Of one x for each group and a matrix y: x[g] times the columns of y in group g. Of two matrices: "

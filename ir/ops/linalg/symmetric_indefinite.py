@@ -129,7 +129,7 @@ def _ldl_solve(factors, pivots, b, *, hermitian):
 
 
 ldl_solve = op("ldl_solve", infer=_infer_ldl_solve, ref=lapack("ldl_solve", _ldl_solve), vjp=NO_GRAD, lower=Host(),
-               batch=LEADING,
+               batch=LEADING, bounds=lambda factors, pivots, b, *, hermitian: [(1, -factors.shape[-1], factors.shape[-1] + 1)],
                doc="x with A @ x = b, from the factors of ldl_factor.")
 
 

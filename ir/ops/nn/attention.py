@@ -359,6 +359,7 @@ bounded_attention_grad = op(
     "bounded_attention_grad", infer=_infer_bounded_grad, ref=in_single(_bounded_grad_body),
     vjp=derived_vjp(in_wide(_bounded_grad_body)), saves=(1, 2, 3, 4, 5, 6, 7, 8),
     lower=Composite(in_wide(_bounded_grad_body)), batch=LEADING, numbers=("scale",),
+    bounds=lambda g, q, k, v, bounds, *rest, **params: [] if bounds is None else [(4, 0, k.shape[-2] + 1)],
     by_operand=by_scaled_queries(lambda: bounded_attention_grad, 1),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of bounded_attention for q, k, v and (with table_grad) the table; delta is each row's g . out.")
@@ -375,6 +376,7 @@ def _bounded_vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
 bounded_attention = op(
     "bounded_attention", infer=_infer_bounded, ref=in_single(_bounded_body, 1), vjp=_bounded_vjp, saves=(0, 1, 2, 3, 4, 5),
     lower=Composite(in_wide(_bounded_body, 1)), traits=("autocast_low",), batch=LEADING,
+    bounds=lambda q, k, v, bounds, table, **params: [] if bounds is None else [(3, 0, k.shape[-2] + 1)],
     numbers=("scale",), by_operand=by_scaled_queries(lambda: bounded_attention, 0),
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")

@@ -138,8 +138,18 @@ def _ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
     return np.where((live & ~sound & (g != 0))[:, :, None], np.nan, out * np.where(sound, g, 0)[:, None]).astype(out.dtype)
 
 
+def _bounds(*args, blank):
+    """Bound the labels by the classes, the steps by those of the input, and the numbers of labels by all labels."""
+    log_probs, targets = args[-4:-2]
+    first, (steps, _, classes) = len(args) - 3, log_probs.shape
+    return [(first, 0, classes), (first + 1, 0, steps + 1), (first + 2, 0, targets.shape[-1] + 1)]
+
+
 def _batch_sequences(size, op, args, held, params):
-    """Join the sequences of all samples: (size, T, N, C) to (T, size * N, C)."""
+    """Join the sequences of all samples: (size, T, N, C) to (T, size * N, C). Labels in one row stay apart, since wrong lengths
+    of one sample would move the labels of the next."""
+    if len(args[-3].shape) - held[-3] == 1:
+        return NotImplemented
     *gradient, log_probs, targets, input_lengths, target_lengths = all_repeated(size, args, held)
     steps = permute(log_probs, dims=(1, 0, 2, 3))
     _, _, count, classes = steps.shape
@@ -159,7 +169,7 @@ def _infer_ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, bla
 
 
 ctc_loss_grad = op("ctc_loss_grad", infer=_infer_ctc_grad, ref=in_single(_ctc_grad), vjp=_no_second, saves=(),
-                   lower=Template("ctc"), batch=_batch_sequences,
+                   lower=Template("ctc"), batch=_batch_sequences, bounds=_bounds,
                    doc="The gradient of ctc_loss with respect to the log probabilities.")
 
 
@@ -168,6 +178,6 @@ def _ctc_vjp(g, out, log_probs, targets, input_lengths, target_lengths, *, blank
 
 
 ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None, None, None), lower=Template("ctc"),
-              traits=("autocast_wide", "refuses"), batch=_batch_sequences,
+              traits=("autocast_wide", "refuses"), batch=_batch_sequences, bounds=_bounds,
               doc="-log of the probability of each target (a padded row, or a part of all labels in one row) under (T, N, C) "
                   "log probabilities.")

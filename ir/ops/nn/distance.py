@@ -114,6 +114,7 @@ pair_distances = op("pair_distances", infer=_infer_pairs,
                     ref=lambda x, positions, *, ord: distances.ref(x, x.T, ord=ord).reshape(-1)[positions],
                     vjp=_pairs_vjp, saves=(0, 1, 2),
                     lower=Composite(_pairs_body), traits=("autocast_wide", "rule_as_one"), numbers=("ord",),
+                    bounds=lambda x, positions, *, ord: [(1, 0, x.shape[0] ** 2)],
                     doc="The norms of order `ord` of the differences of all pairs of rows: `positions` are those of the upper "
                         "triangle in the matrix of all rows by all, row by row.")
 

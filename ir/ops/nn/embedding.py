@@ -9,7 +9,7 @@ from ...errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, Template, op
 from ..core import elementwise as ew
-from ..core.batching import all_repeated, numbered, repeated
+from ..core.batching import folded, repeated
 from ..core.pointwise import in_single
 from ..core.reduce import sum_
 from ..core.shape import expand, iota, reshape
@@ -57,6 +57,7 @@ def _infer_row_sums(values, index, *, rows):
 
 def _row_sums(values, index, *, rows):
     """Add the rows of one index in their order, so the result depends on nothing else."""
+    check_range("row_sums", index, rows)
     width = values.shape[-1]
     out = np.zeros((rows, width), values.dtype)
     flat = index.reshape(-1)
@@ -78,40 +79,33 @@ def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
     return row_sums(g, index, rows=weight.shape[0])
 
 
-def _in_one_table(size, index, rows, held):
-    """Return indices into a table with all samples' rows, one sample after the other."""
-    index = index if held else repeated(index, size)
-    inside = ew.where(ew.lt(index, 0), ew.add(index, rows), index)
-    return ew.add(inside, ew.mul(numbered(size, len(index.shape) - 1, index), rows))
-
-
 def _batch_embedding(size, op, args, held, params):
-    weight, index = args
+    weight = args[0]
     if not held[0]:
-        return op(weight, index, **params)
+        return op(*args, **params)
     rows, width = weight.shape[1:]
     if params["padding_idx"] is not None or params["by_frequency"]:
         return NotImplemented
-    return op(reshape(weight, shape=(size * rows, width)), _in_one_table(size, index, rows, held[1]), **params)
+    return op(reshape(weight, shape=(size * rows, width)), folded(size, op, args, held, params), **params)
 
 
 def _batch_row_sums(size, op, args, held, params):
-    values, index = all_repeated(size, args, held)
+    index = folded(size, op, args, held, params)
+    values = args[0] if held[0] else repeated(args[0], size)
     rows, inner = params["rows"], index.shape[1:]
     count, width = size * prod(inner), values.shape[1 + len(inner):]
-    joined_index = reshape(_in_one_table(size, index, rows, True), shape=(count,))
-    found = op(reshape(values, shape=(count, *width)), joined_index, rows=size * rows)
+    found = op(reshape(values, shape=(count, *width)), reshape(index, shape=(count,)), rows=size * rows)
     return reshape(found, shape=(size, rows, *width))
 
 
 embedding = op("embedding", infer=_infer_embedding, ref=_embedding, vjp=(_embedding_vjp, None), lower=Template("gather"),
-               batch=_batch_embedding,
+               batch=_batch_embedding, bounds=lambda weight, index, **params: [(1, 0, weight.shape[0])],
                traits=("exact", "float8", "self_checking", "refuses"),
                doc="The table's rows at the indices. Rows of padding_idx get no gradient; by_frequency divides the gradient "
                    "by how often a row occurs.")
 row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),
               vjp=(lambda g, out, values, index, *, rows: embedding(g, index, padding_idx=None, by_frequency=False), None),
-              lower=Template("scatter"), batch=_batch_row_sums,
+              lower=Template("scatter"), batch=_batch_row_sums, bounds=lambda values, index, *, rows: [(1, 0, rows)],
               doc="Adds up the values of each index: the gradient of embedding.")
 
 
@@ -141,6 +135,7 @@ def _bag_of(offsets, *, size):
 
 
 bag_of = op("bag_of", infer=lambda offsets, *, size: offsets.with_shape((size,)),
+            bounds=lambda offsets, *, size: [(0, 0, size + 1)],
             ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
             lower=Template("gather"), traits=("exact", "refuses"),
             doc="The bag of each of `size` entries, from where bags start.")
@@ -151,6 +146,10 @@ def _infer_bag_sums(weight, index, offsets):
         raise ShapeError(f"bag_sums takes a row of indices and a row of offsets, got {index} and {offsets}")
     _infer_embedding(weight, index, padding_idx=None, by_frequency=False)
     return weight.with_shape((offsets.shape[0], weight.shape[1]))
+
+
+def _bag_bounds(weight, index, offsets, *scales):
+    return [(1, 0, weight.shape[0]), (2, 0, index.shape[0] + 1)]
 
 
 def _bag_sums_body(weight, index, offsets):
@@ -169,7 +168,7 @@ def _bag_sums_weight(g, out, weight, index, offsets):
 
 
 bag_sums = op("bag_sums", infer=_infer_bag_sums, ref=in_single(_bag_sums), vjp=(_bag_sums_weight, None, None),
-              lower=Composite(_bag_sums_body),
+              lower=Composite(_bag_sums_body), bounds=_bag_bounds,
               traits=("refuses",),
               doc="The sums of a table's rows at the indices of each bag, which goes from its offset to the next.")
 
@@ -210,6 +209,6 @@ def _scaled_bag_sums_scales(g, out, weight, index, offsets, scales):
 
 scaled_bag_sums = op("scaled_bag_sums", infer=_infer_scaled_bag_sums, ref=in_single(_scaled_bag_sums),
                      vjp=(_scaled_bag_sums_weight, None, None, _scaled_bag_sums_scales), lower=Composite(_scaled_bag_sums_body),
-                     traits=("refuses",),
+                     traits=("refuses",), bounds=_bag_bounds,
                      doc="The sums of a table's rows at the indices of each bag, each row times its scale: a CSR matrix times "
                          "a dense one.")

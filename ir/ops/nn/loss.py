@@ -84,6 +84,15 @@ def _put_class(v, target, *, classes):
     return out
 
 
+def _class_bounds(position):
+    """Return the bounds of targets at that position, for an input (N, C, ...) in front."""
+    return lambda *args, **params: [(position, 0, args[0].shape[1])]
+
+
+def _given_classes(target, *args, classes, **params):
+    return [(0, 0, classes)]
+
+
 def _batch_classes(size, op, args, held, params):
     x, target = all_repeated(size, args, held)
     if len(target.shape) == 1:
@@ -93,11 +102,11 @@ def _batch_classes(size, op, args, held, params):
 
 take_class = op("take_class", infer=_infer_take, ref=_take_class,
                 vjp=(lambda g, out, x, target: put_class(g, target, classes=x.shape[1]), None), lower=Template("gather"),
-                batch=_batch_classes,
+                batch=_batch_classes, bounds=_class_bounds(1),
                 traits=("exact",), doc="Each row's element at its class; 0 where the class is out of range.")
 put_class = op("put_class", infer=_infer_put, ref=_put_class,
                vjp=(lambda g, out, v, target, *, classes: take_class(g, target), None), lower=Template("scatter"),
-               batch=_batch_classes,
+               batch=_batch_classes, bounds=lambda v, target, *, classes: [(1, 0, classes)],
                traits=("exact",), doc="Zeros with each row's value at its class.")
 
 
@@ -118,7 +127,7 @@ def _class_weight(target, weight, *, ignore_index, classes, dtype):
 
 
 class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
-                  batch=Images((0,)),
+                  batch=Images((0,)), bounds=_given_classes,
                   doc="Each row's class weight (1 without weights), 0 for ignored rows.")
 
 
@@ -144,7 +153,7 @@ def _batch_class_index(size, op, args, held, params):
 
 
 class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact", "refuses"),
-                 batch=_batch_class_index,
+                 batch=_batch_class_index, bounds=_given_classes,
                  infer=lambda target, *, classes, ignore_index: (Aval(target.shape, dt.int64), Aval((), dt.int64)),
                  doc="The targets, once it is known that all are classes or the one to ignore, and how many are classes.")
 
@@ -202,7 +211,7 @@ def _class_share_vjp(g, out, before, target, *, ignore_index, classes, reduction
 
 
 class_share = op("class_share", infer=_infer_class_share, ref=in_single(_class_share_body), vjp=(_class_share_vjp, None),
-                 lower=Composite(_class_share_body),
+                 lower=Composite(_class_share_body), bounds=lambda g, target, *, classes, **params: [(1, 0, classes)],
                  doc="What arrives at each row's loss from the gradient of the reduced one; 0 for ignored rows.")
 
 
@@ -222,7 +231,7 @@ def _nll_vjp(g, out, x, target, weight, *, ignore_index, reduction):
 
 
 nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_vjp, None, None), lower=Composite(_nll_body),
-              traits=("autocast_wide", "refuses"),
+              traits=("autocast_wide", "refuses"), bounds=_class_bounds(1),
               doc="-weight[target] * x[target], averaged over the weights with reduction 'mean'.")
 
 # Cross entropy.
@@ -259,6 +268,7 @@ def _softmax_minus_onehot_vjp(g, out, x, lse, a, b, target, *, needs):
 
 softmax_minus_onehot = op("softmax_minus_onehot", infer=_infer_softmax_minus_onehot, ref=in_single(_softmax_minus_onehot),
                           vjp=_softmax_minus_onehot_vjp, saves=(1, 2, 3, 5), lower=Composite(_softmax_minus_onehot_body),
+                          bounds=_class_bounds(4),
                           doc="a * exp(x - lse) - b at the target's class: the gradient of cross entropy.")
 
 
@@ -276,6 +286,7 @@ def _cross_entropy_grad_body(g, x, lse, target, *, ignore_index, reduction):
 cross_entropy_grad = op("cross_entropy_grad", infer=_infer_cross_entropy_grad, ref=in_single(_cross_entropy_grad_body),
                         vjp=derived_vjp(_cross_entropy_grad_body), saves=(1, 2, 3, 4),
                         lower=Composite(_cross_entropy_grad_body), traits=("rule_as_one",),
+                        bounds=lambda g, x, *args, **params: [(3, 0, x.shape[1])],
                         doc="The gradient of cross entropy without class weights and smoothing, of logits and their logsumexp.")
 
 
@@ -343,7 +354,7 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
                    vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
-                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps", "refuses"),
+                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps", "refuses"), bounds=_class_bounds(1),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
 
 

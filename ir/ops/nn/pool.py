@@ -30,7 +30,14 @@ def _infer_take(x, indices):
     return x.with_shape(indices.shape)
 
 
+def _require_within(name, indices, size):
+    if indices.size and not (indices.min() >= 0 and indices.max() < prod(size)):
+        raise ShapeError(f"{name}: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {prod(size)} "
+                         f"elements {tuple(size)}")
+
+
 def _take(x, indices):
+    _require_within("plane_take", indices, x.shape[2:])
     n, c = x.shape[:2]
     return np.take_along_axis(x.reshape(n, c, prod(x.shape[2:])), indices.reshape(n, c, prod(indices.shape[2:])),
                               2).reshape(indices.shape)
@@ -45,9 +52,7 @@ def _infer_put(x, indices, *, size, accumulate):
 
 def _put(x, indices, *, size, accumulate):
     (n, c), plane = x.shape[:2], prod(size)
-    if indices.size and not (indices.min() >= 0 and indices.max() < plane):
-        raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
-                         f"elements {tuple(size)}")
+    _require_within("plane_put", indices, size)
     if not accumulate:
         out = np.zeros((n, c, plane), x.dtype)
         np.put_along_axis(out, indices.reshape(n, c, -1 if x.size else 0), x.reshape(n, c, -1 if x.size else 0), 2)
@@ -61,11 +66,12 @@ def _put(x, indices, *, size, accumulate):
 plane_take = op(
     "plane_take", infer=_infer_take, ref=_take,
     vjp=(lambda g, out, x, indices: plane_put(g, indices, size=x.shape[2:], accumulate=True), None),
-    lower=Template("gather"), batch=IMAGES, traits=("exact",), doc="The elements at flat indices into each (n, c) plane.")
+    lower=Template("gather"), batch=IMAGES, bounds=lambda x, indices: [(1, 0, prod(x.shape[2:]))],
+    traits=("exact",), doc="The elements at flat indices into each (n, c) plane.")
 plane_put = op(
     "plane_put", infer=_infer_put, ref=_put,
     vjp=(lambda g, out, x, indices, *, size, accumulate: plane_take(g, indices), None),
-    lower=Template("scatter"), batch=IMAGES,
+    lower=Template("scatter"), batch=IMAGES, bounds=lambda x, indices, *, size, accumulate: [(1, 0, prod(size))],
     doc="Zeros of spatial `size` with each value at its flat index in its plane; values that meet are added if `accumulate`, "
         "else the last one stays.")
 

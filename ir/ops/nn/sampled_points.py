@@ -8,6 +8,8 @@ as 0, and weights, if there are any, are like the indices. Each operator's gradi
     taps_dots   weights[n, k, p] = sum over c of x[n, c, indices[n, k, p]] * y[n, c, p]
 """
 
+from math import prod
+
 from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import IMAGES
@@ -88,15 +90,18 @@ def _dots_body(x, y, indices):
 
 
 taps_take = op("taps_take", infer=_infer_take, ref=_take_body, lower=Composite(_take_body), batch=IMAGES,
+               bounds=lambda x, indices, weights: [(1, -1, prod(x.shape[2:]))],
                vjp=(lambda g, out, x, indices, weights: taps_put(g, indices, weights, size=x.shape[2:]), None,
                     lambda g, out, x, indices, weights: taps_dots(x, g, indices)),
                traits=("whole_inside",),
                doc="The weighted sum of the elements of each plane at K places for each point.")
 taps_put = op("taps_put", infer=_infer_put, ref=_put_body, lower=Composite(_put_body), batch=IMAGES,
+              bounds=lambda y, indices, weights, *, size: [(1, -1, prod(size))],
               vjp=(lambda g, out, y, indices, weights, *, size: taps_take(g, indices, weights), None,
                    lambda g, out, y, indices, weights, *, size: taps_dots(g, y, indices)),
               doc="Planes of zeros, to which each point's value is added at its K places, times their weights.")
 taps_dots = op("taps_dots", infer=_infer_dots, ref=_dots_body, lower=Composite(_dots_body), batch=IMAGES,
+               bounds=lambda x, y, indices: [(2, -1, prod(x.shape[2:]))],
                vjp=(lambda g, out, x, y, indices: taps_put(y, indices, g, size=x.shape[2:]),
                     lambda g, out, x, y, indices: taps_take(x, indices, g), None),
                traits=("whole_inside",),

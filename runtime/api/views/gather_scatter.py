@@ -40,7 +40,10 @@ def _no_negatives(name, at, size, dim):
         if recorder is not None:
             recorder.failed(ix.index)
         raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
-    return [*before, ew.where(ew.lt(index, 0), size, index)] if is_unseen or recorder is not None else at
+    if not is_unseen and recorder is None:
+        return at
+    wide = ew.cast(index, dtype=dt.int64) if index.dtype is not dt.int64 else index     # which holds the number beyond the end
+    return [*before, ew.where(ew.lt(wide, 0), size, wide)]
 
 
 # One index for each element along a dimension.
