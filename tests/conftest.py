@@ -40,6 +40,7 @@ def pytest_addoption(parser):
     parser.addoption("--all-rows", action="store_true",
                      help="rows of tables are no slow tests: neither those of slow_rows.txt nor those that the seed left out")
     parser.addoption("--seed", type=int, help="draws the rows of tests with several parameters (drawn itself and printed)")
+    parser.addoption("--minutes", type=float, default=60, help="time that each endless search of the slow tests takes")
     parser.addoption("--whole-tables", action="store_true",
                      help="every row of tests with several parameters is a slow test, for make test-slow")
 
