@@ -70,7 +70,8 @@ class Storage:
 
     def left_by(self, t):
         """A leaf is about to get other memory: nodes that saved it read its new data then (`renew` in node.py)."""
-        known = [entry for entry in self.data_swaps or () if entry[0]() not in (None, t) or entry[1]() is not t._a]
+        known = [(leaf, *rest) for leaf, *rest in self.data_swaps or ()
+                 if not (leaf() is None or leaf() is t) or rest[0]() is not t._a]
         self.version += 1
         self.data_swaps = [*known, (weakref.ref(t), weakref.ref(t._a), t._node, self.version)]
         self.wrote_unchecked()

@@ -168,3 +168,13 @@ def test_a_traced_function_that_restores_data_before_backward():
         return x.grad.tolist(), p.grad.tolist(), p.tolist()
 
     assert life(jit.trace(fn)) == life(fn) == ([16.0] * 3, [8.0] * 3, [2.0] * 3)
+
+
+def test_several_tensors_leave_one_memory():
+    whole = ingot.zeros(2, 3)
+    saved = ingot.ones(2, 3, requires_grad=True) * whole
+    tensors = [whole.data for _ in range(3)]
+    for t in tensors:
+        t.data = ingot.ones(2, 3)
+    saved.sum().backward()
+    assert all(t.tolist() == [[1.0] * 3] * 2 for t in tensors)
