@@ -144,7 +144,9 @@ def _in_order_of(numbers, input, memory_format):
     if memory_format is None and input._a.flags.c_contiguous:
         return numbers
     order = requested_order(input, format_of(memory_format))
-    return numbers if order is None else untaped(in_dim_order, numbers, order).requires_grad_(numbers.requires_grad)
+    if order is None:
+        return numbers
+    return untaped(in_dim_order, numbers, order).detach().requires_grad_(numbers.requires_grad)
 
 
 def _publish_like(name, draw, doc):

@@ -401,8 +401,8 @@ def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout,
 
 
 def _in_dim_order(t, order):
-    """Return a new tensor with its dims in another order. Only a recorder learns that it is a view."""
-    return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
+    """Return a new tensor with its dims in another order, which is no view. Only a recorder learns how it lies in memory."""
+    return sh.permute(t, dims=order).detach() if tls.m.special else wrap(t._a.transpose(order))
 
 
 @api(method=False, checked=True)

@@ -184,3 +184,29 @@ def test_copies_have_symbolic_sizes():
     for n in (2, 3, 4, 5, 6):
         assert traced(ingot.ones(n)).tolist() == [3.0] * n
     assert traced.stats()["compiles"] <= 2
+
+
+NEW = {
+    "zeros_like": ingot.zeros_like,
+    "full_like": lambda x: ingot.full_like(x, 2.0),
+    "randn_like": ingot.randn_like,
+    "empty": lambda x: ingot.empty(1, 2, 3, 4, memory_format=ingot.channels_last),
+    "requires grad": lambda x: ingot.rand_like(x, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("make", NEW.values(), ids=NEW)
+def test_new_tensors_in_another_order_of_dims_are_no_views(make):
+    def f(x):
+        t = make(x)
+        return t._base is None, t._is_view(), t.is_leaf, t.requires_grad, t.stride(), t, t.detach_().mul_(2)
+
+    traced = jit.trace(f)
+    for call in range(3):
+        x = (ingot.arange(6.0) + call).reshape(3, 2).t()
+        assert plain(with_seed(traced, x)) == plain(with_seed(f, x))
+
+
+def with_seed(f, x):
+    ingot.manual_seed(0)
+    return f(x)
