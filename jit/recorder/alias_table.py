@@ -22,7 +22,7 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor, wrap
 from ..guards.memory_order import history_of_base, layout_of
 from .backward import is_freed
-from .inputs import overlap_error
+from .inputs import overlap_error, swap_error
 from .outputs import Output, output_of
 from .recording import Link, Source, base_of
 
@@ -68,10 +68,10 @@ class AliasTable:
         self.bases += [(position, positions[0]) for position in positions[1:]]
 
     def is_part(self, t) -> bool:
-        """Return whether the memory of a tensor came in as an argument that is a view."""
+        """Return whether a tensor is a view of the base of an argument, which is a view itself."""
         cell = self._recorder.cell_of(t)
         is_view = cell is not None and cell.root is not None and cell.root._base is not None
-        return is_view and self._recorder.inputs.is_from(cell, "argument")
+        return is_view and base_of(t) is cell.root._base and self._recorder.inputs.is_from(cell, "argument")
 
     def _may_join(self, cell, base) -> bool:
         """Return whether all that a cell stands for is an argument that is a plain view of `base`."""
@@ -194,7 +194,9 @@ class _ResultAliases:
                 self.add_view(t, False if _is_bare_view(t) else None)
 
     def add_view(self, t, requires_grad=None):
-        """Make a result a view of its base."""
+        """Make a result a view of its base. A replay swaps the memory of inputs once it has made all results."""
+        if id(t._base) in self.recorder.swaps.swapped:
+            raise swap_error()
         depth = len(self.recorder.link(t._base).chain)
         self._set(t, Part(self._number(t._base), self.recorder.link(t).chain[depth:], True, requires_grad=requires_grad))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ...ir.graph.graph import Value
 from ...runtime.core.tensor import wrap
-from ..errors.errors import TraceError
 from ..guards.memory_order import memory_order
 from .alias_table import overlap
+from .inputs import swap_error
 from .outputs import memory_output
 from .recording import Link, base_of
 
@@ -97,8 +97,7 @@ class DataSwaps:
             if output.source is None and owners.count(id(cell)) > 1 and not self._are_apart(cell, results):
                 over = [i for i, other in results if other._node is None and self._has_same_layout(t, other)]
                 if owners.count(id(cell)) > 2 or not over:
-                    raise TraceError("this function cannot be traced: it sets .data of a tensor to memory that another tensor "
-                                     "or result of it lies over, too; set it to a clone, or return one")
+                    raise swap_error()
                 output = replace(output, memory_of=over[0])
             found.append((position, output))
         return found

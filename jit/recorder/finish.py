@@ -140,7 +140,9 @@ def _tape_views(recorder, results, outputs):
 
 
 def _has_new_history(recorder, position, t) -> bool:
-    """Return whether an input got another history than it came with."""
-    if recorder.inputs.sources[position].kind == "grad" or t._node is recorder.inputs.histories.get(position):
+    """Return whether an input got another history than it came with, and still has it."""
+    if recorder.inputs.sources[position].kind == "grad" or t._node is None:
+        return False
+    if t._node is recorder.inputs.histories.get(position):
         return False
     return position not in recorder.gradients.changed or not t.is_leaf

@@ -26,6 +26,11 @@ def keeps_gradient(t: Tensor) -> bool:
     return t._retains
 
 
+def has_base(t: Tensor) -> bool:
+    """Return whether a tensor is a view, which cannot be detached in place."""
+    return t._base is not None
+
+
 def hook_numbers_of(edge) -> tuple:
     """Return the numbers of the hooks at an input's history, those of `retain_grad()` aside; no other hook ever gets them."""
     node = edge.source if type(edge) is Output else edge
@@ -251,8 +256,14 @@ class GradientLog:
 
     def detaching(self, t: Tensor):
         """`t` is about to lose its history. An input loses it in later calls, too."""
-        if self._recorder.inputs.position_of(t) is not None:
-            self.detached.append((self._recorder.inputs.position_of(t), t))
+        position = self._recorder.inputs.position_of(t)
+        if position is not None:
+            self._recorder.layouts.query(t, has_base)
+            self.detached.append((position, t))
+
+    def is_detached(self, t) -> bool:
+        """Return whether an input has lost its history so far."""
+        return any(t is other for _, other in self.detached)
 
     def detached_positions(self) -> list:
         """Return the positions of inputs that have no history any more."""

@@ -250,3 +250,9 @@ def overlap_error() -> TraceError:
     """Return the error for a write to memory that came in as several tensors."""
     return TraceError("this function cannot be traced: it writes to memory that came in as several tensors"
                       f"{at(user_line())}; make the views inside the traced function, or pass clones")
+
+
+def swap_error() -> TraceError:
+    """Return the error for a tensor whose new memory others lie over, too."""
+    return TraceError("this function cannot be traced: it sets .data of a tensor to memory that another tensor or result of it "
+                      "lies over, too; set it to a clone, or return one")

@@ -274,10 +274,9 @@ class Recorder:
         self.links.tie(t, Link(self, link.cell, link.chain, link.value, link.version))
 
     def writing(self, dst: Tensor, src):
-        """A tensor is about to be written: a constant that nobody has read becomes an input before it changes, and arguments
-        whose base gets another history become views of it."""
-        cell = self.cell_of(dst)
-        if cell is not None and cell.value is None:
+        """A tensor is about to be written: it comes in with the history and version from before, a constant that nobody has
+        read becomes an input, and arguments whose base gets another history become views of it."""
+        if self.link(dst).cell.value is None:
             self._keep_constant(dst)
         has_history = base_of(dst)._node is not None or (isinstance(src, Tensor) and src._node is not None)
         if id(dst._storage) in self.aliases.read_only or (has_history and tls.m.grad and self.aliases.is_part(dst)):
@@ -291,7 +290,7 @@ class Recorder:
         value = self.fitted(src, link.value.aval)
         cell = link.cell
         if not cell.version and cell.root is not None:
-            cell.by_root = base_of(dst) is base_of(cell.root)
+            cell.by_root = base_of(dst) is base_of(cell.root) and not self.gradients.is_detached(cell.root)
         cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
         cell.version += 1
         link.value, link.version = value, cell.version

@@ -32,7 +32,7 @@ class TensorConditions:
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.is_simple = True            # there are no conditions but on captured tensors
         self._gradients = GradientConditions()
-        self.layouts: dict = {}          # (kind, id, query) -> (source of an input, answer)
+        self.layouts: dict = {}          # (kind, position or id, query) -> (source of an input, answer)
         self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
         self.apart: dict = {}            # id -> weak reference to a tensor that no other argument may be
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
@@ -49,8 +49,8 @@ class TensorConditions:
             (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in toggled), order))
             for i, t, (*shape_and_dtype, order) in [
                 (i, t, recording.kinds.get(i) or (t._a.shape, t._a.dtype, memory_order(t._a))) for i, t in captured]])
-        layouts = [(recording.sources[position], query, answer) for position, query, answer in recording.layouts]
-        self.layouts = {**self.layouts, **{(s.kind, id(s.what), query): (s, answer) for s, query, answer in layouts}}
+        layouts = [(_origin(recording.sources, position), query, answer) for position, query, answer in recording.layouts]
+        self.layouts = {**self.layouts, **{(_name_of(s), query): (s, answer) for s, query, answer in layouts}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         self.apart = {**self.apart, **recording.apart}
@@ -106,8 +106,8 @@ class TensorConditions:
         why = self._pairs.changed(arguments) if self._pairs else None
         if why is not None:
             return why
-        for (_, _, query), (source, answer) in self.layouts.items():
-            if query(arguments[source.what] if source.kind == "argument" else source.what) != answer:
+        for (_, query), (source, answer) in self.layouts.items():
+            if query(_tensor_of(source, arguments)) != answer:
                 return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
         return None
 

@@ -479,3 +479,13 @@ def test_data_set_behind_a_window_is_refused(change):
 
     with pytest.raises(jit.TraceError, match=r"sets \.data of a tensor behind set_\(\)"):
         jit.trace(both)(ingot.zeros(3), ingot.ones(3))
+
+
+def test_a_view_of_a_tensor_with_other_data_is_refused_where_it_has_a_history():
+    def f(x):
+        x.data = kept.data
+        return x[..., 0]
+
+    kept = ingot.ones(2, 3)
+    with pytest.raises(jit.TraceError, match=r"it sets \.data of a tensor to memory that another tensor or result of it lies"):
+        jit.trace(f)(ingot.zeros(2, 3, requires_grad=True) * 2)

@@ -4,6 +4,7 @@ import pytest
 
 import ingot
 from ingot import autograd, jit
+from ingot.ir.errors import AutogradError
 
 
 def step(f):
@@ -259,3 +260,77 @@ def test_detached_arguments_stay_detached():
     for _ in range(3):
         x = ingot.ones(2, requires_grad=True) * 2
         assert (f(x), x.requires_grad) == (False, False)
+
+
+FIRST_WRITES = {                # the first that a function does to a tensor
+    "fill_": lambda t, x: t.fill_(0.25),
+    "zero_": lambda t, x: t.zero_(),
+    "copy_": lambda t, x: t.copy_(x),
+    "copy_ of a history": lambda t, x: t.copy_(x * W),
+    "item": lambda t, x: t.__setitem__(0, 2.0),
+    "mul_": lambda t, x: t.mul_(x),
+    "under no_grad": lambda t, x: ingot.no_grad()(t.fill_)(0.25),
+    "detached": lambda t, x: t.detach().fill_(0.25),
+    "random": lambda t, x: t.uniform_(),
+    "masked": lambda t, x: t.masked_fill_(x > 1, 0.5),
+    "then detach_": lambda t, x: t.fill_(0.25).detach_(),
+    "after detach_": lambda t, x: t.detach_().mul_(2),
+    "sets an item after detach_": lambda t, x: t.detach_().__setitem__(0, x[0]),
+}
+WRITTEN = {
+    "plain": lambda w: w.detach() * 2,
+    "history": lambda w: w * 2,
+    "saved result": lambda w: w.exp(),
+    "leaf": lambda w: (w * 2).detach().requires_grad_(),
+    "view": lambda w: (w * 2)[:3],
+    "twin of a view": lambda w: (w * 2)[:3].detach(),
+}
+W = ingot.linspace(0.5, 1.5, 3).requires_grad_()
+
+
+def first_write(f, write, make, captured):
+    ingot.manual_seed(3)
+    found, views, kept = [], [], make(W)
+
+    def step(t, x):
+        write(kept if captured else t, x)
+        with ingot.no_grad():
+            return (kept if captured else t).view(3, 1)
+
+    step = f(step)
+    for call in range(3):
+        t = kept if captured else make(W)
+        later = (t * t).sum() if t.requires_grad else None
+        try:
+            views.append((t, step(t, ingot.linspace(0.5, 1.5, 3) + call)))
+            t.sum().backward()
+            later.backward()
+        except Exception as error:
+            found.append(type(error).__name__)
+        found.append([(x.tolist(), x.requires_grad, x.is_leaf, x._version) for pair in views for x in pair])
+        found.append((W.grad, t.grad if t.is_leaf else None))
+        W.grad = None
+    return str(found)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("origin", WRITTEN)
+@pytest.mark.parametrize("name", FIRST_WRITES)
+def test_tensors_that_are_written_before_they_are_read(name, origin, captured):
+    """They come in with the history and version from before the write."""
+    expected, found = [first_write(f, FIRST_WRITES[name], WRITTEN[origin], captured) for f in (lambda f: f, jit.trace)]
+    assert found == expected or "TraceError" in found
+
+
+def test_views_cannot_be_detached_in_place_at_any_call():
+    f = jit.trace(lambda x: (x.detach_() * 2).requires_grad)
+    assert not f(ingot.ones(2))
+    with pytest.raises(AutogradError, match="a view cannot be detached in place"):
+        f(ingot.ones(4)[:2])
+
+
+def test_the_whole_of_arguments_over_one_memory_is_asked_whether_it_is_a_view():
+    f = jit.trace(lambda part, whole: (whole.exp_(), whole._is_view(), part._is_view())[1:])
+    for _ in range(3):
+        whole = ingot.ones(2, 3, requires_grad=True) * 2
+        assert f(whole[0], whole) == (False, True)
