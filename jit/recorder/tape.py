@@ -7,11 +7,13 @@ nodes where gradients of gradients are asked for.
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 from ...ir.dtype import DType
+from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import is_symbol
@@ -49,11 +51,13 @@ class Slot(NamedTuple):
 
 
 class KeptTensor(NamedTuple):
-    """A tensor among the attributes of a ctx: its value, and its edge. A result of the node itself has its index instead."""
+    """A tensor among the attributes of a ctx: its value, and its edge. A result of the node itself has its index instead. One
+    that the call returns is that very tensor, by its number among the results with a history."""
 
     slot: Slot
     edge: Any
     own: int | None
+    result: int | None
 
 
 class KeptNumber(NamedTuple):
@@ -125,6 +129,7 @@ class Tape:
     used_up   for each node that a backward uses up, the numbers of the results that lead to it
     reading   numbers of all results whose backward reads saved values
     ends      positions of the inputs to which the results lead
+    kept      numbers of the results that hooks or attributes of a ctx hold
     refusal   why no nodes can be restored, if so
     """
 
@@ -134,6 +139,7 @@ class Tape:
     used_up: frozenset
     reading: frozenset
     ends: frozenset
+    kept: frozenset = frozenset()
     refusal: str = ""
 
     def over(self, number_of: Callable) -> "Tape":
@@ -194,7 +200,7 @@ def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:
 
 def tape_of(recorder, results) -> Tape:
     """Return the tape of some results, down to the inputs."""
-    return _Reader(recorder).read([t._node for t in results])
+    return _Reader(recorder, results).read([t._node for t in results])
 
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), slice, Size, DType, Device, Aval)
@@ -210,7 +216,9 @@ def _is_global(x) -> bool:
 class _Reader:
     """One walk along the tape of a run that has just ended."""
 
-    def __init__(self, recorder):
+    def __init__(self, recorder, results):
+        self._results = {id(t): i for i, t in enumerate(results)}
+        self._kept_results: set = set()
         stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
         self._recorder = recorder
         self._stops = {key_of(edge): position for position, edge in stops.items()}
@@ -233,7 +241,8 @@ class _Reader:
         reading = frozenset().union(*used_up, *[results[n] for n in nodes if n.pre_hooks or n.post_hooks])
         ends = frozenset([self._stops[key] for key in map(key_of, [*roots, *[e for n in nodes for e in n.edges]])
                           if key in self._stops])
-        return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, ends, self._refusal)
+        return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, ends,
+                    frozenset(self._kept_results), self._refusal)
 
     def _reach(self, roots) -> dict:
         """Return {node: numbers of the results that lead to it}."""
@@ -259,6 +268,9 @@ class _Reader:
         return Inner(numbers[edge], None) if edge in numbers else None
 
     def _node_of(self, node, numbers, results) -> TapeNode:
+        if type(node) in OWN and type(node.saved) is tuple:
+            with suppress(AutogradError):       # (the recorded backward raises, too)
+                node.values()
         memories = {id(storage): self._memory(storage, version, node, results) for storage, version in node.saved_memory}
         hooks = self._hooks_of(node, numbers)
         if isinstance(node, FunctionNode):
@@ -300,7 +312,10 @@ class _Reader:
         if kind in (Tensor, Parameter) and x.__dict__.get("_traced") is not None and r.link(x).recorder is r:
             is_own = x._node is not None and source_of(x._node)[0] is node
             index = (x._node.index if type(x._node) is Output else -1) if is_own else None
-            return KeptTensor(Slot(r.value_of(x), None), None if is_own else self._edge(x._node, numbers), index)
+            result = self._results.get(id(x))
+            if result is not None:
+                self._kept_results.add(result)
+            return KeptTensor(Slot(r.value_of(x), None), None if is_own else self._edge(x._node, numbers), index, result)
         if kind in _PLAIN or is_symbol(x) or _is_global(x):
             return x
         if known is not None and (id(x) in known.outside or id(x) in known.objects or id(x) in known.modules):

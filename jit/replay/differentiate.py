@@ -11,9 +11,11 @@ from ...ir.errors import AutogradError
 from ...ir.graph.graph import Builder, Value
 from ...ir.ops.core.shape import full
 from ...ir.symbols.substitute import bound_values, has_symbols
+from ...runtime.autograd.engine import replaced
 from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf, Node, Output, aval_of, hooks_of, new_number, next_functions, source_of
+from ...runtime.core.structure import add_hook
 from ...runtime.core.tensor import wrap
 from ...runtime.core.writes import rewrite_history
 from ..recorder.backward import key_of
@@ -245,7 +247,8 @@ class TraceNode:
         self.precomputed: list | None = None           # what `whole` gave for the gradients that come next
         self.freed: frozenset = frozenset()     # numbers of the results whose nodes a backward has used up,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
-        self.rules: Any = None                  # the eager nodes, once they are restored
+        self.rules: Any = None                  # the eager nodes, once they are restored,
+        self.kept: dict = {}                    # and the results, by number, that these hold
 
     def name(self) -> str:
         return self.label
@@ -263,7 +266,7 @@ class TraceNode:
         self.freed |= self.going
         reading = () if self.differential is None else self.differential.tape.reading
         if self.differential is None or (reading and all(map(self._is_used_up, reading))):
-            self.residuals = None
+            self.residuals, self.kept = None, {}
 
     def _is_used_up(self, i) -> bool:
         """Return whether a backward has used up a node behind a result."""
@@ -287,13 +290,11 @@ class TraceNode:
 
     def looks_inside(self, engine, slots):
         """Show the gradients of results to hooks and the caller. Gradients of results from which others are computed are inside
-        of the job, so the job runs first where something looks at them."""
+        of the job, so the job runs first where something looks at them. Restored nodes show their gradients themselves."""
         d = self.differential
-        looked_at = self._looked_at(engine)
-        if looked_at and self.rules is not None and not engine.on_tensors:
-            raise AutogradError("a gradient of higher order went through a traced function before, so the gradient of a result "
-                                "from which it computes others can be looked at with create_graph=True alone")
-        if not looked_at or self.rules is not None:
+        if self.rules is not None:
+            return slots
+        if not self._looked_at(engine):
             return engine.show(self, slots)
         made = self._computed(engine, slots, wholly=True)
         there = {i for i, g in enumerate(slots) if g is not None}
@@ -376,43 +377,34 @@ class TraceNode:
             return "its backward raises"
         if self.residuals is None:
             return "what it had saved is freed"
-        if d.passing and any(which in ("retain", "node") for which, _ in (self.pre_hooks or {}).values()):
-            return "retain_grad() or a hook of a node looks at a result of it from which it computes others"
+        if d.passing and any(which == "node" for which, _ in (self.pre_hooks or {}).values()):
+            return "a hook of a node looks at a result of it from which it computes others"
         return d.tape.refusal
 
     def expand(self, engine):
         """Restore the eager nodes, which from now on are behind this one."""
         d = self.differential
-        if self.rules is None and (d is None or self._kept()):
-            return
-        if self.rules is None:
-            self._restore(d)
-        for i in d.passing:
-            self._hand_over(i, engine)
+        if self.rules is None and d is not None and not self._kept():
+            self.rules, self.edges = restored(self, {number: a for (_, number), a in zip(d.residuals, self.residuals)})
+            self.residuals = None
+            for i, edge in enumerate(self.edges):
+                root, index = source_of(edge)
+                _show_at(root, index, i, hooks_of(self, "pre_hooks"), len(self.outs))
+
+    def edge_past(self, edge):
+        """Return the edge to the restored node of a result; that to this node where hooks look at it as a whole."""
+        is_seen = self.post_hooks or any(which == "node" for which, _ in (self.pre_hooks or {}).values())
+        return edge if self.rules is None or is_seen else self.edges[edge.index]
 
     def hand_over_targets(self, engine):
-        """Let the caller look at gradients of results at the eager nodes, which a gradient of a gradient reaches without this
-        node."""
-        for i in () if self.rules is None else self.differential.passing:
-            if (self, i) in engine.targets:
-                self._hand_over(i, engine)
-
-    def _restore(self, d):
-        arrays = {number: a for (_, number), a in zip(d.residuals, self.residuals)}
-        self.rules, self.edges = restored(self, arrays)
-        self.residuals = None
-
-    def _hand_over(self, i, engine):
-        """Let hooks and the caller look at the gradient of a result at its restored node, where it is complete."""
-        root, index = source_of(self.edges[i])
-        hooks = self.pre_hooks or {}
-        for at in [at for at, (which, _) in hooks.items() if which == i]:
-            hooks_of(root, "pre_hooks")[at] = index, hooks.pop(at)[1]
-        key, targets = key_of(self.edges[i]), engine.targets
-        if targets is not None and (self, i) in targets:
+        """Let the caller look at gradients of results at the eager nodes: gradients of gradients also come there by saved
+        results, past this node."""
+        targets = engine.targets
+        for i in () if self.rules is None else [i for i in range(len(self.outs)) if (self, i) in targets]:
+            key = key_of(self.edges[i])
             targets.setdefault(key)
-            engine.wanted.add(root)
-            engine.endings.append(lambda: targets.update({(self, i): targets[key]}))
+            engine.wanted.add(source_of(self.edges[i])[0])
+            engine.endings.append(lambda i=i, key=key: targets.update({(self, i): targets[key]}))
 
     def _gradient(self, g, results):
         """Return a gradient as an array, or as a sparse tensor."""
@@ -422,20 +414,36 @@ class TraceNode:
         return make(*[wrap(results[at]) for at in g.values])
 
 
+def _show_at(root, index, i, table, count):
+    """Let the hooks on result number `i` of a replay, which are or will be in the `table` of its node, look at its gradient
+    where a restored node gets it."""
+    def shown(g):
+        for _, hook in [h for h in table.values() if h[0] == i]:
+            g = replaced(hook(g), g)
+        return g
+
+    def retained(run, g):
+        slots = [None] * count
+        slots[i] = g if root.outs is None else g[index]
+        for _, hook in [h for h in table.values() if h[0] == "retain"]:
+            hook(run, slots)
+
+    add_hook(hooks_of(root, "pre_hooks"), (index, shown))
+    add_hook(hooks_of(root, "pre_hooks"), ("retain", retained))
+
+
 def used_up(a) -> Output:
     """Return the history of a result that a backward inside of the trace has used up."""
     return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
 
 
 def attach(differential, replay, results):
-    """Put a replay on the tape, if anything that it used requires a gradient, and return its node."""
+    """Put a replay on the tape, and return its node. The tape may end at leaves that the function has made."""
     env, tensors = replay.env, replay.tensors
     ends = tuple([t._former_leaf if t._node is None else t._node for t in [tensors[i] for i in differential.wanted]])
     edges = ends
     if differential.endless:
         edges = tuple([None if i in differential.endless else e for i, e in enumerate(ends)])
-    if ends and not any(edges):     # none at all: it all ends at leaves that the function has made
-        return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
     for kind, at, slot in differential.shared:
         if kind != "whole":         # which is there already
@@ -444,6 +452,8 @@ def attach(differential, replay, results):
     guards = [None if at is None else (tensors if is_input else results)[at]._storage.guard()
               for is_input, at in differential.guarded]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
+    if differential.tape.kept:
+        node.kept = {k: results[differential.results[k]] for k in differential.tape.kept}
     for k, i in enumerate(differential.results):
         if i in differential.rewritten:
             new = wrap(results[i]._a)

@@ -86,6 +86,8 @@ class _Restorer:
             return FunctionType(like.__code__, like.__globals__, like.__name__, defaults, cells)
         if type(x) is not KeptTensor:
             return self._plain(x)
+        if x.result is not None:
+            return self._of.kept[x.result]
         t = wrap(self._saved(x.slot, []))
         if x.own is None:
             t._node = self.edge(x.edge)

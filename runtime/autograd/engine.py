@@ -407,8 +407,9 @@ def runs_no_user_code(node) -> bool:
 
 
 def expand_nodes(roots, engine):
-    """Have nodes that stand for many put these behind them, so that each rule runs on tensors."""
-    stack, seen = [*roots], set(roots)
+    """Have nodes that stand for many put these behind them, so that each rule runs on tensors. Edges lead past such a node
+    then, so that gradients are added in the order of the nodes that made them."""
+    stack, seen, before = [*roots], set(roots), []
     while stack:
         node = stack.pop()
         if type(node) is Leaf:
@@ -417,9 +418,14 @@ def expand_nodes(roots, engine):
             node.expand(engine)
         for edge in node.edges:
             source = edge.source if type(edge) is Output else edge
+            if source is not None and source.expand is not None:
+                before.append(node)
             if source is not None and source not in seen:
                 seen.add(source)
                 stack.append(source)
+    for node in before:
+        node.edges = tuple([e.source.edge_past(e) if type(e) is Output and e.source.expand is not None else e
+                            for e in node.edges])
 
 
 def count_dependencies(roots, needed=None) -> dict:

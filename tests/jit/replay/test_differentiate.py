@@ -135,3 +135,98 @@ def test_a_backward_that_raises_does_so_only_on_the_way(way):
             found.append(outcome(lambda f=f, x=x, w=w, v=v: ELSEWHERE[way](f(x * 1, w * 2), x, w, v))[0])
             found.append([None if t.grad is None else t.grad.tolist() for t in (x, w, v)])
         assert found[:2] == found[2:]
+
+
+def state(t):
+    return t.detach().tolist(), t.requires_grad, t.is_leaf, t.grad_fn is None
+
+
+def leaf(x):
+    return x.detach().requires_grad_()
+
+
+OWN_LEAVES = {                  # results whose history ends at a leaf that the function makes
+    "one": lambda x, y: leaf(x) * 3,
+    "view": lambda x, y: leaf(x)[1:],
+    "of a captured tensor": lambda x, y: leaf(W) * leaf(W),
+    "of a history": lambda x, y: leaf((x * y).exp()).sum(0),
+    "beside a result of the argument": lambda x, y: (leaf(x) * 3, y * 2),
+    "several": lambda x, y: (leaf(x).sin(), leaf(y).sin()),
+    "indices": lambda x, y: leaf(x).max(0)[0],
+    "without a gradient": lambda x, y: (y > 0).double().requires_grad_() * 2,
+    "function": lambda x, y: Both.apply(leaf(x), leaf(y)),
+}
+W = ingot.linspace(1.0, 2.0, 3, dtype=ingot.float64).requires_grad_()
+
+
+@pytest.mark.parametrize("taped", [False, True])
+@pytest.mark.parametrize("name", OWN_LEAVES)
+def test_results_of_leaves_made_inside_require_grad(name, taped):
+    f, traced = OWN_LEAVES[name], jit.trace(OWN_LEAVES[name])
+    for call in range(3):
+        found = []
+        for g in (f, traced):
+            x, y = [(ingot.linspace(0.5, 1.5, 3, dtype=ingot.float64) + call).requires_grad_(taped) * k for k in (2, 3)]
+            results = g(x, y)
+            results = results if type(results) is tuple else (results,)
+            found.append([state(t) for t in results])
+            found.append([outcome(lambda t=t: t.sum().backward())[0] for t in results])
+        assert found[:2] == found[2:], call
+
+
+HOOKED = {
+    "triples": lambda seen: lambda g: g * 3,
+    "looks": lambda seen: lambda g: seen.append(plain(g)),
+    "retain": None,
+}
+SECOND = {
+    "saved result": lambda x: x / (1 + x * x),
+    "result of a result": lambda x: (lambda y: (y, y.tanh(), y * x))(x.exp()),
+    "function": lambda x: Both.apply(x, x * 3),
+    "hook inside": lambda x: hooked_inside(x / (1 + x * x)),
+    "data": lambda x: (x.sin(), set_data(x), x * 2)[::2],
+}
+
+
+def hooked_inside(t):
+    t.register_hook(lambda g: g * t)
+    return t
+
+
+def set_data(x):
+    x.data = x.data * 0.5 + 0.25
+
+
+def plain(t):
+    """Round the last bits off: a hook that computes with a result makes edges to it while a backward runs, whose gradients are
+    added in another order."""
+    return [float(f"{x:.12g}") + 0.0 for x in t.tolist()]
+
+
+def second_order(f, hook, order, write):
+    """Return gradients of gradients through hooked results, with what hooks and `retain_grad()` saw."""
+    x, seen = ingot.linspace(0.5, 1.5, 3, dtype=ingot.float64).requires_grad_(), []
+    results = f(x)
+    results = results if type(results) is tuple else (results,)
+    if write:
+        results[0].add_(1)
+    handles = [t.retain_grad() if hook is None else t.register_hook(hook(seen)) for t in results]
+    first, = autograd.grad(sum((t * t * (k + 1)).sum() for k, t in enumerate(results)), x, create_graph=True)
+    found = [first, *autograd.grad(first.sum(), [x, *results], allow_unused=True, retain_graph=True)]
+    if handles[0] is not None:
+        handles[0].remove()
+    found += autograd.grad((first * first).sum(), [x, results[-1]], allow_unused=True, create_graph=order > 2)
+    if order > 2:
+        found += autograd.grad((found[-2] * found[-2]).sum(), x)
+    return [None if t is None else plain(t) for t in (*found, *[t.grad for t in results])], seen
+
+
+@pytest.mark.parametrize("hook", HOOKED)
+@pytest.mark.parametrize("name", SECOND)
+def test_gradients_of_gradients_pass_the_hooks_of_results(name, hook):
+    """A gradient of a gradient comes to a result by what a rule saved of it, past the node of the call."""
+    for order, write in itertools.product((2, 3), (False, True)):
+        f, traced = SECOND[name], jit.trace(SECOND[name])
+        expected = outcome(lambda f=f: second_order(f, HOOKED[hook], order, write))
+        for _ in range(3):
+            assert outcome(lambda f=traced: second_order(f, HOOKED[hook], order, write)) == expected, (order, write)
