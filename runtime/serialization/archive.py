@@ -15,6 +15,7 @@ import numpy as np
 from ...ir.errors import FileError
 from .file_buffers import Block
 from .json_tree import Reader, Writer, no_device
+from .read_budget import ReadBudget, shown
 
 INDEX = "ingot.json"
 OBJECTS = "objects.pkl"     # entry of files with Python objects
@@ -65,6 +66,16 @@ class Archive:
             raise FileError(f"{name}: two entries of the archive have the same name")
         file.seek(0, 2)
         self.size = file.tell()
+        self.budget = ReadBudget(name, self.size)
+        self._check_places()
+
+    def _check_places(self):
+        """Raise if entries share bytes of the file: a few bytes could then stand for any number of entries."""
+        end = 0
+        for entry in sorted(self.entries.values(), key=lambda e: e.header_offset):
+            if entry.header_offset < end:
+                raise FileError(f"{self.name}: entry {shown(entry.filename)} overlaps another one; the file is damaged")
+            end = entry.header_offset + _LOCAL_HEADER + entry.compress_size
 
     def text(self, entry_name) -> bytes:
         """Return the checked bytes of a small entry."""
@@ -80,7 +91,7 @@ class Archive:
             memory = np.asarray(self.mapped[start:start + nbytes])
         else:
             memory = self._read(entry)
-        return Block(memory, self.name, byteorder)
+        return Block(memory, self.name, self.budget, byteorder)
 
     def _entry(self, entry_name):
         entry = self.entries.get(entry_name)
@@ -140,4 +151,4 @@ def read(archive: Archive, where=no_device):
     if index["byteorder"] not in ("little", "big"):
         raise FileError(f"{archive.name}: unknown byte order {index['byteorder']!r}")
     blocks = [archive.block(f"data/{i}", n, index["byteorder"]) for i, n in enumerate(index["blocks"])]
-    return Reader(index["tensors"], blocks, archive.name, where).decode(index["tree"])
+    return Reader(index["tensors"], blocks, archive.budget, where).decode(index["tree"])

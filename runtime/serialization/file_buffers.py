@@ -7,16 +7,17 @@ import numpy as np
 from ...ir.errors import FileError
 from ..core.storage import Storage
 from ..core.tensor import Tensor
+from .read_budget import MAX_DIMS, ReadBudget, shown
 
-MAX_DIMS = 64
+_ALIGN = 16
 
 
 class Block:
     """Bytes read from a file, shared by one or several tensors."""
 
-    def __init__(self, memory: np.ndarray, name: str, byteorder: str = "little"):
+    def __init__(self, memory: np.ndarray, name: str, budget: ReadBudget, byteorder: str = "little"):
         self.memory = memory            # flat uint8
-        self.name = name
+        self.name, self.budget = name, budget
         self.swap = byteorder != sys.byteorder
         self.storage = Storage()
         self._swapped: dict = {}
@@ -26,20 +27,27 @@ class Block:
         self._check(dtype, shape, strides, offset)
         if 0 in shape:
             return np.empty(shape, dtype.np)
-        found = np.ndarray(shape, dtype.np, self._native(dtype), offset, strides)
+        memory = self._native(dtype)
+        found = np.ndarray(shape, dtype.np, memory, offset, strides)
         if found.flags.aligned:
             return found
         # Parts of a mapped file may begin anywhere, but kernels need elements at multiples of their size.
-        self.memory = self.memory.copy()
-        found = np.ndarray(shape, dtype.np, self.memory, offset, strides)
-        return found if found.flags.aligned else found.copy()
+        if memory is self.memory and memory.ctypes.data % _ALIGN:
+            self.budget.take_bytes(memory.nbytes, "a copy at aligned addresses")
+            self.memory = memory.copy()
+            found = np.ndarray(shape, dtype.np, self.memory, offset, strides)
+            if found.flags.aligned:
+                return found
+        self.budget.take_bytes(found.nbytes, f"a copy of a tensor of shape {shape} at aligned addresses")
+        return found.copy()
 
     def _check(self, dtype, shape, strides, offset):
         numbers = (*shape, *strides, offset)
         if not all(type(n) is int for n in numbers) or len(shape) != len(strides) or len(shape) > MAX_DIMS:
-            raise FileError(f"{self.name}: shape {shape}, strides {strides} and offset {offset} describe no tensor")
+            raise FileError(f"{self.name}: shape {shown(shape)}, strides {shown(strides)} and offset {shown(offset)} describe "
+                            "no tensor")
         if any(n < 0 for n in shape) or any(abs(n) >= 1 << 62 for n in numbers):
-            raise FileError(f"{self.name}: shape {shape} is impossible")
+            raise FileError(f"{self.name}: shape {shown(shape)} is impossible")
         if 0 in shape:
             return
         reach = [(n - 1) * s for n, s in zip(shape, strides)]
@@ -54,6 +62,7 @@ class Block:
         if not self.swap or unit == 1:
             return self.memory
         if unit not in self._swapped:
+            self.budget.take_bytes(self.memory.nbytes, "a copy in this machine's byte order")
             self._swapped[unit] = np.ascontiguousarray(self.memory.reshape(-1, unit)[:, ::-1]).reshape(-1)
         return self._swapped[unit]
 

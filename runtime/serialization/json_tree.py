@@ -23,6 +23,7 @@ from ..core.device import Device
 from ..core.tensor import Size, Tensor, class_for
 from ..interop.tensor_protocols import attributes_of, give_attributes, on_device, owner_of
 from .file_buffers import Block
+from .read_budget import ReadBudget, shown
 from .tensor_class_names import as_class, class_named, name_of
 
 MAX_DEPTH = 100
@@ -196,8 +197,9 @@ _SCALARS = {
 class Reader:
     """Decoder of JSON to data, with tensors over the blocks of a file, or moved to `where(location)`."""
 
-    def __init__(self, tensors, blocks: list[Block], name: str, where=no_device):
-        self.tensors, self.blocks, self.name, self.where = tensors, blocks, name, where
+    def __init__(self, tensors, blocks: list[Block], budget: ReadBudget, where=no_device):
+        self.tensors, self.blocks, self.budget, self.where = tensors, blocks, budget, where
+        self.name = budget.name
         self._tensors_by_index: dict = {}
         self.sparse: dict = {}
 
@@ -211,14 +213,20 @@ class Reader:
             return [self.decode(v, depth + 1) for v in x]
         kind = next(iter(x), None)
         if kind not in _DECODE or (len(x) != 1 and kind != "ordered"):
-            raise FileError(f"{self.name}: holds something of unknown kind {kind!r}; was it written by a newer ingot?")
+            raise FileError(f"{self.name}: holds something of unknown kind {shown(kind)}; was it written by a newer ingot?")
         return _DECODE[kind](self, x[kind], depth) if kind != "ordered" else self._ordered(x, depth)
 
     def items(self, values, depth):
         return [self.decode(v, depth + 1) for v in values]
 
+    def keys(self, values, depth):
+        """Return what goes into a set or is a key, once the work of hashing it is known to be in proportion to the file."""
+        found = self.items(values, depth)
+        self.budget.take_keys(found)
+        return found
+
     def pairs(self, pairs, depth):
-        return {self.decode(k, depth + 1): self.decode(v, depth + 1) for k, v in pairs}
+        return dict(zip(self.keys([k for k, _ in pairs], depth), self.items([v for _, v in pairs], depth), strict=True))
 
     def _ordered(self, x, depth):
         made = OrderedDict(self.pairs(x["ordered"], depth))
@@ -231,7 +239,8 @@ class Reader:
         d = self.tensors[index]
         dtype = dt.BY_NAME.get(d["dtype"])
         if dtype is None or type(d["block"]) is not int or not 0 <= d["block"] < len(self.blocks):
-            raise FileError(f"{self.name}: tensor {index} has dtype {d['dtype']!r} in block {d['block']} of {len(self.blocks)}")
+            raise FileError(f"{self.name}: tensor {index} has dtype {shown(d['dtype'])} in block {shown(d['block'])} of "
+                            f"{len(self.blocks)}")
         return d, self.blocks[d["block"]], (dtype, tuple(d["shape"]), tuple(d["strides"]), d["offset"])
 
     def tensor(self, index):
@@ -239,7 +248,9 @@ class Reader:
             d, block, window = self._described(index)
             t = block.tensor(*window, class_named(d["class"]))
             device = self.where(str(d.get("device", "cpu")))
-            t = t if device is None else on_device(type(t), t, device, False, {})
+            if device is not None:
+                self.budget.take_bytes(t._a.nbytes, f"a tensor of shape {tuple(t.shape)} on {device}")
+                t = on_device(type(t), t, device, False, {})
             self._tensors_by_index[index] = t = t.requires_grad_() if d["requires_grad"] is True else t
             give_attributes(t, self.pairs(d.get("attributes", []), 0))
         return self._tensors_by_index[index]
@@ -252,6 +263,7 @@ class Reader:
 def _sparse(reader, described, depth):
     """Return a sparse tensor; one object for equal parts in the file."""
     name, layout, size, is_coalesced, *parts = reader.items(described, depth)
+    reader.budget.take_tree(parts, "a sparse tensor", with_data=True)
     key = name, layout, *map(id, parts)
     if key not in reader.sparse:
         made = rebuilt(layout, size, is_coalesced, *parts)
@@ -277,8 +289,8 @@ def _storage(reader, described, depth):
 
 _DECODE: dict[str, Any] = {
     "tuple": lambda r, x, d: tuple(r.items(x, d)),
-    "set": lambda r, x, d: set(r.items(x, d)),
-    "frozenset": lambda r, x, d: frozenset(r.items(x, d)),
+    "set": lambda r, x, d: set(r.keys(x, d)),
+    "frozenset": lambda r, x, d: frozenset(r.keys(x, d)),
     "dict": lambda r, x, d: r.pairs(x, d),
     "ordered": None,
     "tensor": lambda r, x, d: r.tensor(x),

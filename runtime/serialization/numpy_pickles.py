@@ -3,12 +3,12 @@
 NumPy's own functions would accept objects; these accept only numbers and the right number of bytes.
 """
 
-import math
 import re
 
 import numpy as np
 
 from ...ir.errors import FileError
+from .read_budget import count_of, shown
 from .safe_unpickler import Callable_
 
 _NUMBERS = re.compile(r"[<|=]?[biufc]\d{1,2}", re.ASCII)
@@ -16,7 +16,7 @@ _NUMBERS = re.compile(r"[<|=]?[biufc]\d{1,2}", re.ASCII)
 
 def _dtype(text, *rest):
     if type(text) is not str or not _NUMBERS.fullmatch(text):
-        raise FileError(f"numpy data of dtype {text!r}, which is no kind of number")
+        raise FileError(f"numpy data of dtype {shown(text)}, which is no kind of number")
     return np.dtype(text)
 
 
@@ -28,13 +28,14 @@ def _scalar(dtype, data=None):
 
 def _array(cls, shape=(), kind=b""):
     if cls is not np.ndarray:
-        raise FileError(f"an array of class {cls!r}")
+        raise FileError(f"an array of class {shown(cls)}")
     return np.empty(0, np.int8)
 
 
 def _from_buffer(data, dtype, shape, order, dims=None):
     """Return an array of protocol 5, which carries its elements."""
-    if type(data) not in (bytes, bytearray) or not _fits(data, dtype, shape) or order not in ("C", "F", "K"):
+    known = type(order) is str and order in ("C", "F", "K")
+    if type(data) not in (bytes, bytearray) or not _fits(data, dtype, shape) or not known:
         raise FileError(_OTHER_BYTES)
     if order != "K":
         return np.frombuffer(data, dtype).reshape(shape, order=order)
@@ -48,8 +49,8 @@ _OTHER_BYTES = "an array of numpy's that is not as many bytes as its shape and d
 
 def _fits(data, dtype, shape) -> bool:
     """Return whether a number of bytes fits an array."""
-    sound = type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and isinstance(dtype, np.dtype)
-    return sound and not dtype.hasobject and math.prod(shape) * dtype.itemsize == len(data)
+    sound = type(shape) is tuple and isinstance(dtype, np.dtype) and not dtype.hasobject
+    return sound and count_of(shape, "an array of numpy's") * dtype.itemsize == len(data)
 
 
 def restore(target, state):

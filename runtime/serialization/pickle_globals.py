@@ -8,7 +8,8 @@ from ...ir.errors import FileError
 from ...ir.lazy import lazy
 from . import archive as container
 from . import torch_files
-from .safe_unpickler import get_safe_names
+from .read_budget import ReadBudget
+from .safe_unpickler import bounded, get_safe_names
 
 python_objects = lazy(__package__, ".python_objects")         # networks are not imported for plain tensors
 _TEXTS = frozenset(("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"))
@@ -16,17 +17,18 @@ _KEPT = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _RECALLED = frozenset(("GET", "BINGET", "LONG_BINGET"))
 
 
-def names_in(file) -> set:
+def names_in(file, budget: ReadBudget) -> set:
     """Return the full names of classes and functions in the pickle at a file's position, which moves behind it."""
     found: set = set()
     pushed: list = [None, None]     # the last two values, if they are texts
     memo: dict = {}
     arg: Any
-    for opcode, arg, _ in pickletools.genops(file):
+    for opcode, arg, _ in pickletools.genops(bounded(file, budget)):
         kind = opcode.name
         if kind == "GLOBAL":
             found.add(".".join(arg.split(" ", 1)))
         elif kind == "STACK_GLOBAL":
+            budget.take_tree(pushed, "a list of names")
             found.add(f"{pushed[-2]}.{pushed[-1]}")
         if kind in _KEPT or kind == "MEMOIZE":
             memo[len(memo) if kind == "MEMOIZE" else arg] = pushed[-1]
@@ -58,9 +60,11 @@ def _unsafe(file, name) -> list:
             return []
         table = python_objects.table() if container.OBJECTS in archive.entries else torch_files.GLOBALS
         pickles = [n for n in archive.entries if n == container.OBJECTS or n.rpartition("/")[2] == "data.pkl"]
-        found = [names_in(io.BytesIO(archive.text(n))) for n in pickles]
+        found = [names_in(io.BytesIO(archive.text(n)), archive.budget) for n in pickles]
     elif head.startswith(torch_files.LEGACY_HEAD):
-        table, found = torch_files.GLOBALS, [names_in(file) for _ in range(5)]
+        budget = ReadBudget(name, file.seek(0, io.SEEK_END))
+        file.seek(start)
+        table, found = torch_files.GLOBALS, [names_in(file, budget) for _ in range(5)]
     else:
         raise FileError(f"{name} is no file of ingot.save or torch.save")
     if not found:

@@ -28,7 +28,7 @@ from ..nn.functional import activation
 from ..nn.layers.linear import NonDynamicallyQuantizableLinear
 from . import archive as container
 from . import numpy_pickles
-from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine
+from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine, are_atoms, are_plain
 from .tensor_class_names import REBUILDS
 
 _PROTOCOL = 4
@@ -71,9 +71,13 @@ def of_class(plain, cls, requires_grad):
         return as_class(plain.detach(), cls).requires_grad_(requires_grad is True)
 
 
-_TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
-    Hooks, Size, Device, of_class, kept_again, dt.by_name, format_of, layout_named, made_again, masked_again, rebuilt,
-    owned_again, samples_again, uninitialized_again)}
+def _entries(*functions, **how) -> dict:
+    return {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn, **how) for fn in functions}
+
+
+_TABLE = (PLAIN_GLOBALS | _entries(Device, dt.by_name, format_of, layout_named, accepts=are_atoms)
+          | _entries(Size, accepts=are_plain) | _entries(Hooks, of_class, kept_again, owned_again, uninitialized_again)
+          | _entries(made_again, masked_again, rebuilt, samples_again, with_data=True))
 
 
 @cache
@@ -92,8 +96,8 @@ def _held() -> tuple:
 
 def table() -> dict:
     """Return the names that files may use without permission."""
-    made = {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in REBUILDS}
-    return _TABLE | made | numpy_pickles.GLOBALS | {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
+    classes = {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
+    return _TABLE | _entries(*REBUILDS, with_data=True) | numpy_pickles.GLOBALS | classes
 
 
 def write(obj, file) -> None:
@@ -108,7 +112,7 @@ def read(archive, where):
     """Return the object of a file, its tensors on the devices `where(location)`."""
     tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
     try:
-        return PickleMachine(table(), tensors.__getitem__, archive.name, _modules(), numpy_pickles.KINDS,
+        return PickleMachine(table(), tensors.__getitem__, archive.budget, _modules(), numpy_pickles.KINDS,
                              numpy_pickles.restore).run(pickled)
     except FileError as e:
         raise FileError(f"{e}. The file holds Python objects: allow their classes with "

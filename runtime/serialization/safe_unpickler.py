@@ -4,11 +4,15 @@ PyTorch's files hold a pickle. This machine knows the opcodes that data needs, r
 them, and calls only what the table, or the user by `add_safe_globals`, declares safe.
 """
 
+import io
 import pickletools
 from collections import Counter, OrderedDict, defaultdict
 
+import numpy as np
+
 from ...ir.errors import DTypeError, FileError
 from ..core.switches import Switch
+from .read_budget import ReadBudget, shown
 
 _safe = Switch("the globals that files may name", {})       # allowed by the user: {full name: object}
 
@@ -59,12 +63,13 @@ class safe_globals:
 
 
 class Callable_:
-    """Table entry that a pickle may call."""
+    """Table entry that a pickle may call with arguments that `accepts(*args)`; `with_data` says that it reads the elements of
+    tensors."""
 
-    __slots__ = ("fn",)
+    __slots__ = ("accepts", "fn", "with_data")
 
-    def __init__(self, fn):
-        self.fn = fn
+    def __init__(self, fn, accepts=None, with_data=False):
+        self.fn, self.accepts, self.with_data = fn, accepts, with_data
 
 
 class _Mark:
@@ -92,15 +97,51 @@ def _defaultdict(factory=None, items=()):
     return defaultdict(factory, items)
 
 
+_ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, np.generic)
+
+
+def are_atoms(*args) -> bool:
+    """Return whether arguments are numbers and texts."""
+    return all(isinstance(a, _ATOMS) for a in args)
+
+
+def are_plain(*args) -> bool:
+    """Return whether arguments are numbers, texts and containers: iterating over a tensor may have no end."""
+    return all(isinstance(a, (*_ATOMS, list, tuple, dict, set, frozenset, type)) for a in args)
+
+
+def _are_pairs(*args) -> bool:
+    return are_plain(*args) and all(type(pair) in (list, tuple) for a in args if type(a) in (list, tuple) for pair in a)
+
+
 PLAIN_GLOBALS = {
-    "collections.OrderedDict": Callable_(OrderedDict), "collections.Counter": Callable_(Counter),
-    "collections.defaultdict": Callable_(_defaultdict), "_codecs.encode": Callable_(_encode),
+    "collections.OrderedDict": Callable_(OrderedDict, _are_pairs), "collections.Counter": Callable_(Counter, are_plain),
+    "collections.defaultdict": Callable_(_defaultdict, _are_pairs), "_codecs.encode": Callable_(_encode, are_atoms),
 }
 for _module in ("builtins", "__builtin__"):
-    PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t) for t in (set, frozenset, complex, slice, list, dict, tuple, int,
-                                                                        float, bool, str)}
-    PLAIN_GLOBALS |= {f"{_module}.bytearray": Callable_(_bytearray), f"{_module}.bytes": Callable_(lambda: b"")}
+    PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t, are_plain) for t in (set, frozenset, list, tuple)}
+    PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t, are_atoms) for t in (complex, slice, int, float, bool, str)}
+    PLAIN_GLOBALS |= {f"{_module}.dict": Callable_(dict, _are_pairs), f"{_module}.bytearray": Callable_(_bytearray, are_plain),
+                      f"{_module}.bytes": Callable_(lambda: b"")}
 _PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
+_HASHING = (set, frozenset, dict, OrderedDict, Counter, _defaultdict)
+
+
+class _Bounded:
+    """The rest of a file, for `pickletools.genops`."""
+
+    def __init__(self, file, size):
+        self._file, self._size = file, size
+        self.tell, self.readline = file.tell, file.readline
+
+    def read(self, count):
+        """Return that many bytes, or those that there are."""
+        return self._file.read(min(count, max(0, self._size - self.tell())))
+
+
+def bounded(file, budget: ReadBudget):
+    """Return a file whose reads allocate no more than it has."""
+    return file if type(file) is io.BytesIO else _Bounded(file, budget.size)
 
 
 class PickleMachine:
@@ -111,18 +152,18 @@ class PickleMachine:
     classes `restored`.
     """
 
-    def __init__(self, globals_: dict, persistent, name: str, own=frozenset(), restored=(), restore=None):
+    def __init__(self, globals_: dict, persistent, budget: ReadBudget, own=frozenset(), restored=(), restore=None):
         self.globals = globals_
         self.restored, self.restore = restored, restore
         self.own = own
         self.persistent = persistent
-        self.name = name
+        self.name, self.budget = budget.name, budget
         self.stack: list = []
         self.memo: dict = {}
 
     def run(self, file):
         """Return the object of the pickle at the file's position, which moves behind it."""
-        for opcode, arg, _ in pickletools.genops(file):
+        for opcode, arg, _ in pickletools.genops(bounded(file, self.budget)):
             kind = opcode.name
             if kind == "STOP":
                 return self._pop()
@@ -158,6 +199,18 @@ class PickleMachine:
             raise FileError(f"{self.name}: a dict with a key that has no value")
         return zip(values[::2], values[1::2])
 
+    def _set(self, values, made):
+        self.budget.take_keys(values, made)
+        made.update(values)
+        return made
+
+    def _dict(self, values, made):
+        pairs = self._pairs(values)
+        self.budget.take_keys(values[::2], made)
+        for k, v in pairs:
+            made[k] = v
+        return made
+
     # Data.
 
     def _tuple(self, n):
@@ -174,14 +227,13 @@ class PickleMachine:
         target = self._top()
         if not isinstance(target, dict):
             raise FileError(f"{self.name}: sets items of a {type(target).__name__}")
-        for k, v in self._pairs(values):
-            target[k] = v
+        self._dict(values, target)
 
     def _add_items(self, values):
         target = self._top()
         if type(target) is not set:
             raise FileError(f"{self.name}: adds to a {type(target).__name__}")
-        target.update(values)
+        self._set(values, target)
 
     def _append(self):
         value = self._pop()
@@ -214,29 +266,44 @@ class PickleMachine:
             raise FileError(f"{self.name}: a global that is not named by strings")
         self._global(module, name)
 
+    def _call(self, fn, args):
+        """Call an entry of the table, once its work is known to be in proportion to the file."""
+        if not args:
+            return fn.fn()
+        args = tuple([a.fn if type(a) is Callable_ and a.fn in _PLAIN_TYPES else a for a in args])
+        if fn.accepts is not None and not fn.accepts(*args):
+            given = ", ".join(map(shown, args[:4]))
+            raise FileError(f"{self.name}: calls {fn.fn.__name__} with {given}, which no file of data does")
+        self.budget.take_tree(args, fn.fn.__name__, fn.with_data)
+        for x in args if fn.fn in _HASHING else ():
+            if isinstance(x, (list, tuple)):
+                self.budget.take_keys(x if fn.fn in (set, frozenset, Counter) else [pair[0] for pair in x if pair])
+        return fn.fn(*args)
+
     def _reduce(self):
         args, fn = self._pop(), self._pop()
         if type(args) is not tuple:
             raise FileError(f"{self.name}: calls with arguments that are no tuple")
         if type(fn) is Callable_:
-            args = tuple(a.fn if type(a) is Callable_ and a.fn in _PLAIN_TYPES else a for a in args)
-            self.stack.append(fn.fn(*args))
+            self.stack.append(self._call(fn, args))
         elif _is_allowed(fn):
             self.stack.append(fn(*args))
         else:
-            raise FileError(f"{self.name}: calls {fn!r}, which is not allowed")
+            raise FileError(f"{self.name}: calls {_called(fn)}, which is not allowed")
 
     def _new_object(self, args, kwargs):
         cls = self._pop()
-        if type(cls) is Callable_ and not kwargs:
-            self.stack.append(cls.fn(*args))
+        if type(cls) is Callable_ and not kwargs and type(args) is tuple:
+            self.stack.append(self._call(cls, args))
         elif isinstance(cls, type) and (cls in self.own or _is_allowed(cls)):
+            self.budget.take_tree(args, "making an object")
             self.stack.append(cls.__new__(cls, *args, **kwargs))
         else:
-            raise FileError(f"{self.name}: makes an object of {cls!r}, which is not allowed")
+            raise FileError(f"{self.name}: makes an object of {_called(cls)}, which is not allowed")
 
     def _build(self):
         state, target = self._pop(), self._top()
+        self.budget.take_tree(state, "the state of an object")
         if type(target) is OrderedDict and isinstance(state, dict):
             target.__dict__.update({k: v for k, v in state.items() if isinstance(k, str)})
         elif isinstance(target, self.restored):
@@ -245,6 +312,11 @@ class PickleMachine:
             _restore(target, state)
         else:
             raise FileError(f"{self.name}: sets the state of a {type(target).__name__}, which is not allowed")
+
+
+def _called(fn) -> str:
+    """Return the name of what a pickle must not call."""
+    return getattr(fn, "__qualname__", None) or shown(fn)
 
 
 def _is_allowed(fn) -> bool:
@@ -276,7 +348,7 @@ def _constant(make):
 
 def _dict(m, arg):
     values = m._since_mark()
-    m.stack.append(dict(m._pairs(values)))
+    m.stack.append(m._dict(values, {}))
 
 
 def _new(m, arg):
@@ -301,7 +373,7 @@ _STEPS = {
     "TUPLE": lambda m, arg: m.stack.append(tuple(m._since_mark())), "TUPLE1": lambda m, arg: m._tuple(1),
     "TUPLE2": lambda m, arg: m._tuple(2), "TUPLE3": lambda m, arg: m._tuple(3),
     "LIST": lambda m, arg: m.stack.append(m._since_mark()), "DICT": _dict,
-    "FROZENSET": lambda m, arg: m.stack.append(frozenset(m._since_mark())),
+    "FROZENSET": lambda m, arg: m.stack.append(frozenset(m._set(m._since_mark(), set()))),
     "APPEND": lambda m, arg: m._append(), "APPENDS": lambda m, arg: m._extend(m._since_mark()),
     "SETITEM": lambda m, arg: m._set_item(), "SETITEMS": lambda m, arg: m._set_items(m._since_mark()),
     "ADDITEMS": lambda m, arg: m._add_items(m._since_mark()),

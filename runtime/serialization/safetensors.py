@@ -12,6 +12,7 @@ from ...ir.errors import DTypeError, FileError
 from ..core.tensor import Tensor, wrap
 from .archive import fill
 from .file_buffers import Block, dense_strides
+from .read_budget import ReadBudget, count_of, shown
 
 _NAMES = {"BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "U16": dt.uint16, "I16": dt.int16, "U32": dt.uint32, "I32": dt.int32,
           "U64": dt.uint64, "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,
@@ -66,7 +67,8 @@ def read(file, size, name, mapped=None) -> dict:
     header.pop("__metadata__", None)
     start = 8 + length
     _check_cover(header, size - start, name)
-    return {key: _tensor(file, entry, start, f"{name}: {key}", mapped) for key, entry in header.items()}
+    budget = ReadBudget(name, size)
+    return {key: _tensor(file, entry, start, f"{name}: {key}", budget, mapped) for key, entry in header.items()}
 
 
 def read_memory(memory: np.ndarray, name: str) -> dict:
@@ -93,15 +95,11 @@ def _check_cover(header, data_bytes, name):
         raise FileError(f"{name}: the header speaks of {position} bytes of data, the file has {data_bytes}")
 
 
-def _tensor(file, entry, start, name, mapped):
+def _tensor(file, entry, start, name, budget, mapped):
     dtype, shape, (begin, end) = _NAMES.get(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
     if dtype is None:
-        raise FileError(f"{name} has dtype {entry['dtype']!r}, which ingot does not have")
-    if not all(type(n) is int and n >= 0 for n in shape):
-        raise FileError(f"{name} has shape {shape}")
-    count = 1
-    for n in shape:
-        count *= n
+        raise FileError(f"{name} has dtype {shown(entry['dtype'])}, which ingot does not have")
+    count = count_of(shape, name)
     if count * dtype.itemsize != end - begin:
         raise FileError(f"{name} has {end - begin} bytes of data, its shape {shape} and dtype {dtype} need "
                         f"{count * dtype.itemsize}")
@@ -112,4 +110,4 @@ def _tensor(file, entry, start, name, mapped):
         file.seek(start + begin)
         if fill(file, memory) != memory.nbytes:
             raise FileError(f"{name} is cut off")
-    return wrap(Block(memory, name).array(dtype, shape, dense_strides(shape, dtype.itemsize), 0))
+    return wrap(Block(memory, name, budget).array(dtype, shape, dense_strides(shape, dtype.itemsize), 0))

@@ -9,9 +9,10 @@ import numpy as np
 
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
+from ...serialization.read_budget import count_of
 from ...serialization.save_load import load as load_file
 from ..engines.distributed_errors import CheckpointException
-from .torch_format import TorchFolder, is_torchs
+from .torch_format import TorchFolder, budget_of, is_torchs
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]
 
@@ -108,7 +109,7 @@ class Folder:
     """Checkpoint of ingot. `paths` are those of its values."""
 
     def __init__(self, folder: str, index: str):
-        self.folder = folder
+        self.folder, self.budget = folder, budget_of(folder, index)
         found = load_file(path := os.path.join(folder, index))
         if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
             raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
@@ -133,6 +134,7 @@ class Folder:
     def _join_pieces(self, path, pieces_read):
         """Return the tensor of the pieces that were read."""
         (begin, shape, _), *_ = pieces = sorted(self._pieces[path])
+        count = count_of(shape, repr(self.folder))
         values = [pieces_read[*path, start] for start, _, _ in pieces]
         if isinstance(begin, tuple):
             return self._of_boxes(path, shape, [start for start, _, _ in pieces], values)
@@ -141,13 +143,14 @@ class Folder:
             if start != at or of != shape:
                 raise CheckpointException(f"the pieces of {'.'.join(map(str, path))} in {self.folder!r} do not fit together")
             at += piece.numel()
-        if at != math.prod(shape):
-            raise CheckpointException(f"{self.folder!r} holds {at} elements of {'.'.join(map(str, path))}, which has "
-                                      f"{math.prod(shape)}")
+        if at != count:
+            raise CheckpointException(f"{self.folder!r} holds {at} elements of {'.'.join(map(str, path))}, which has {count}")
+        self.budget.take_bytes(count * values[0].element_size(), f"a tensor of shape {shape}")
         return FUNCTIONS["cat"](values).reshape(shape)
 
     def _of_boxes(self, path, shape, starts, values):
         """Return the tensor of the boxes that were read; raise unless they cover every element."""
+        self.budget.take_bytes(math.prod(shape) * (1 + values[0].element_size()), f"a tensor of shape {shape}")
         whole, covered = FUNCTIONS["zeros"](shape, dtype=values[0].dtype), np.zeros(shape, bool)
         for start, value in zip(starts, values):
             box = tuple([slice(at, at + n) for at, n in zip(start, value.shape)])

@@ -5,7 +5,6 @@ file, which is itself a file of torch.save.
 """
 
 import io
-import math
 import os
 from typing import Any
 
@@ -16,7 +15,8 @@ from ....ir.errors import FileError
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 from ...serialization import torch_files
-from ...serialization.safe_unpickler import Callable_, PickleMachine
+from ...serialization.read_budget import ReadBudget, count_of
+from ...serialization.safe_unpickler import Callable_, PickleMachine, are_atoms
 from ...serialization.save_load import load as load_file
 from ..engines.distributed_errors import CheckpointException
 
@@ -42,8 +42,15 @@ def _restore(part: _Part, state):
 _GLOBALS = {**torch_files.GLOBALS,
             **{f"torch.distributed.checkpoint.{module}.{name}": Callable_(_Part) for module, names in _MODULES.items()
                for name in names},
-            **{f"{module}.{name}": Callable_(lambda *parts: os.path.join(*parts)) for module in ("pathlib", "pathlib._local")
+            **{f"{module}.{name}": Callable_(lambda *parts: os.path.join(*parts), are_atoms)
+               for module in ("pathlib", "pathlib._local")
                for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")}}
+
+
+def budget_of(folder: str, index: str) -> ReadBudget:
+    """Return the budget of reading a folder with this index."""
+    with os.scandir(folder) as entries:
+        return ReadBudget(os.path.join(folder, index), sum(e.stat().st_size for e in entries if e.is_file()))
 
 
 def is_torchs(path: str) -> bool:
@@ -56,11 +63,11 @@ class TorchFolder:
     """Checkpoint of PyTorch. `paths` are those of its values."""
 
     def __init__(self, folder: str, index: str):
-        self.folder = folder
+        self.folder, self.budget = folder, budget_of(folder, index)
         name = os.path.join(folder, index)
         try:
             with open(name, "rb") as file:
-                found = PickleMachine(_GLOBALS, None, name, restored=(_Part,), restore=_restore).run(file)
+                found = PickleMachine(_GLOBALS, None, self.budget, restored=(_Part,), restore=_restore).run(file)
             ways = found["planner_data"] if isinstance(found["planner_data"], dict) else {}
             self._locations = {_place_of(at): place for at, place in found["storage_data"].items()}
             self._known = {tuple(ways.get(key, (key,))): (key, what) for key, what in found["state_dict_metadata"].items()}
@@ -90,11 +97,13 @@ class TorchFolder:
         size, chunks, properties = _numbers(what["size"]), what["chunks"], what["properties"].fields
         kind = properties["dtype"] if isinstance(properties, dict) else properties[0]
         boxes = [list(zip(_numbers(c["offsets"]), _numbers(c["sizes"]), strict=True)) for c in chunks]
-        elements = sum(math.prod([n for _, n in box]) for box in boxes)
-        if type(kind) is not dt.DType or elements != math.prod(size) or any(at < 0 for box in boxes for at, _ in box):
+        elements = sum(count_of([n for _, n in box], self.folder) for box in boxes)
+        fits = elements == count_of(size, self.folder) and all(at >= 0 for box in boxes for at, _ in box)
+        if type(kind) is not dt.DType or not fits:
             raise CheckpointException(f"the chunks of {key} in {self.folder!r} do not make {kind}{list(size)}")
         if len(chunks) == 1:
             return self._chunk(key, chunks[0], size, kind)
+        self.budget.take_bytes(elements * (1 + kind.itemsize), f"a tensor of shape {size}")
         whole, covered = FUNCTIONS["zeros"](size, dtype=kind), np.zeros(size, bool)
         for chunk, box in zip(chunks, boxes):
             part = tuple([slice(at, at + n) for at, n in box])

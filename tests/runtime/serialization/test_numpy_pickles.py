@@ -8,6 +8,7 @@ import pytest
 
 from ingot.ir.errors import FileError
 from ingot.runtime.serialization import numpy_pickles, torch_files
+from ingot.runtime.serialization.read_budget import ReadBudget
 
 PROTOCOLS = (2, 3, 4, 5)
 DATA = {
@@ -19,7 +20,7 @@ DATA = {
 
 
 def read(blob: bytes):
-    return torch_files._machine(None, "x.pt").run(io.BytesIO(blob))
+    return torch_files._machine(None, ReadBudget("x.pt", len(blob))).run(io.BytesIO(blob))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
