@@ -197,7 +197,7 @@ CANDIDATES = ((), ("numbers",), ("whole",), ("two",), ("text",), ("array",), ("t
               ("numbers", "numbers", "two"), ("function", "text", "text"), ("word",), ("word", "text"), ("whole", "two"),
               ("table", "name"), ("kind",), ("kind", "text"), ("bits", "whole"), ("function", "box"), ("function", "numbers"))
 CONSTANTS = {"two": 2, "half": 0.5, "zero": 0, "text": "a", "name": "value", "file": "a", "new": "fresh", "add": operator.add,
-             "pattern": re.compile("a"), "level": 30, "shape": (2, 2), "get": None, "kind": float, "json": "[1, 2]",
+             "pattern": re.compile("a"), "level": 130, "shape": (2, 2), "get": None, "kind": float, "json": "[1, 2]",
              "subscripts": "ij,jk", "folder": "first", "message": "a message", "bytes": b"abcd", "format": "i", "word": "utf-8",
              "function": operator.neg, "bits": 1}
 BY_STATE = ("numbers", "whole", "array", "table", "box", "buffer", "group")
