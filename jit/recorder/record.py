@@ -276,10 +276,12 @@ class Recorder:
     def writing(self, dst: Tensor, src):
         """A tensor is about to be written: it comes in with the history and version from before, a constant that nobody has
         read becomes an input, and arguments whose base gets another history become views of it."""
+        if id(dst._storage) in self.aliases.read_only:
+            self.aliases.join(dst._storage)
         if self.link(dst).cell.value is None:
             self._keep_constant(dst)
         has_history = base_of(dst)._node is not None or (isinstance(src, Tensor) and src._node is not None)
-        if id(dst._storage) in self.aliases.read_only or (has_history and tls.m.grad and self.aliases.is_part(dst)):
+        if has_history and tls.m.grad and self.aliases.is_part(dst):
             self.aliases.join(dst._storage)
 
     def wrote(self, dst: Tensor, src):
