@@ -9,9 +9,10 @@ from ...errors import DTypeError
 from ...opdef.aval import Aval
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, OPS, Host, Scalar, op
+from ...opdef.param_checks import check_int
 from ...reference import scalar_functions
 from ...symbols.symbolic import is_symbol
-from .elementwise_rules import common, elementwise, infer_same, is_inexact, tensors
+from .elementwise_rules import ACCEPT, common, elementwise, infer_same, tensors
 
 # Arithmetic.
 
@@ -230,7 +231,15 @@ lgamma = elementwise("lgamma", scalar_functions.lgamma, (lambda g, out, x: mul(g
 digamma = elementwise("digamma", scalar_functions.digamma, (lambda g, out, x: mul(g, trigamma(x)),), takes="real_float")
 trigamma = elementwise("trigamma", scalar_functions.trigamma, (lambda g, out, x: mul(g, polygamma(x, n=2)),),
                        takes="real_float")
-polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_inexact, "floating point types")(x),
+_floats_of_polygamma = infer_same("polygamma", *ACCEPT["real_float"])
+
+
+def _infer_polygamma(x, *, n):
+    check_int(n, "n", 1, 170)       # whose factorial is a double
+    return _floats_of_polygamma(x)
+
+
+polygamma = op("polygamma", infer=_infer_polygamma,
                ref=scalar_functions.polygamma, vjp=(lambda g, out, x, *, n: mul(g, polygamma(x, n=n + 1)),),
                lower=Scalar("polygamma"),
                traits=("takes_float",), doc="The n-th derivative of digamma, n >= 1.")
