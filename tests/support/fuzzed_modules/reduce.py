@@ -1,15 +1,18 @@
 """Smaller modules that still fail: statements are dropped one after the other."""
 
 import ast
+import time
 
 from fuzzed_modules.life import compare
 
 
-def reduced(text: str, fails=None) -> str:
-    """Return a module with as few statements as still fail. `fails(text)` says whether a module does."""
+def reduced(text: str, fails=None, limit=40.0) -> str:
+    """Return a module with as few statements as still fail, found within `limit` seconds. `fails(text)` says whether a module
+    does."""
+    deadline = time.monotonic() + limit
     if fails is None:
         first = _end(text)
-        fails = lambda t: _end(t) == first
+        fails = lambda t: time.monotonic() < deadline and _end(t) == first
     tree, before = ast.parse(text), None
     while before != ast.unparse(tree):
         before = ast.unparse(tree)
