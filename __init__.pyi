@@ -507,7 +507,7 @@ def argmin(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=No
            keepdims: builtins.bool = False) -> Tensor:
     """Return the index of the smallest element, the first among equals; without dim an index into the flattened tensor."""
 def argsort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
-    """Return the indices that sort along a dim."""
+    """Return the indices that sort along a dim. `stable` is ignored: equal elements always keep their order."""
 def argwhere(input) -> Tensor:
     """Return the positions of nonzero elements as rows of a matrix."""
 def as_strided(input, size, stride, storage_offset=None) -> Tensor:
@@ -560,7 +560,8 @@ def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None
                     requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return a triangle that is 0 at its ends."""
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
-    """Normalise each channel, by the batch's statistics in training, else by the running ones."""
+    """Normalise each channel, by the batch's statistics in training, else by the running ones. `cudnn_enabled` is
+    ignored:"""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """Return 1 with the probability in each element of `input` (or `p` for all), else 0."""
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
@@ -878,7 +879,7 @@ def exp2_(input, *, out=None) -> Tensor:
 def exp_(input, *, out=None) -> Tensor:
     """In-place version of exp()."""
 def expand_copy(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-    """Repeat dimensions of size 1 without copying; -1 keeps a size. A copy."""
+    """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for"""
 def expm1(input, *, out=None) -> Tensor:
     """Elementwise expm1."""
 def expm1_(input, *, out=None) -> Tensor:
@@ -979,10 +980,10 @@ def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_m
     """Run the quantisation step of a training step, in place."""
 @overload
 def gather(input, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
 @overload
 def gather(input, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
 def gcd(input, other, *, out=None) -> Tensor:
     """Elementwise gcd."""
 def gcd_(input, other, *, out=None) -> Tensor:
@@ -1160,7 +1161,7 @@ def initial_seed() -> builtins.int:
 def inner(input, other, *, out=None) -> Tensor:
     """Sum products over the last dimension of both tensors."""
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
-    """Normalise each channel of each image."""
+    """Normalise each channel of each image. `cudnn_enabled` is ignored: there is no cuDNN."""
 int: _dtype_module.DType
 int1: _dtype_module.NamedDType
 int2: _dtype_module.NamedDType
@@ -1219,7 +1220,8 @@ def isfinite_(input, *, out=None) -> Tensor:
     """In-place version of isfinite()."""
 def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False,
          out=None) -> Tensor:
-    """Return whether each element occurs among the test elements."""
+    """Return whether each element occurs among the test elements. `assume_unique` is ignored: the search does not depend
+    on"""
 def isinf(input, *, out=None) -> Tensor:
     """Elementwise isinf."""
 def isinf_(input, *, out=None) -> Tensor:
@@ -1858,7 +1860,8 @@ def sinh_(input, *, out=None) -> Tensor:
 def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """Return a slice along a dimension. A copy."""
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-    """Return the window over input's memory with the sizes and strides of src."""
+    """Return the window over input's memory with the sizes and strides of src. `dim`, `start`, `end` and `step` are
+    ignored:"""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
     """Return a copy with src in a slice along a dimension."""
 def slogdet(A, *, out=None) -> _return_types_module.slogdet:
@@ -1873,17 +1876,19 @@ def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension."""
 def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
          out=None, axis=-1) -> _return_types_module.sort:
-    """Sort along a dim; return (values, indices)."""
+    """Sort along a dim; return (values, indices). `stable` is ignored: equal elements always keep their order."""
 sparse_bsc: _layouts_module.layout
 def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks from starts of block columns, block rows and blocks."""
+    """Return a sparse matrix of blocks from starts of block columns, block rows and blocks. `check_invariants` is ignored:
+    indices are always checked, since reading beyond them is not safe."""
 sparse_bsr: _layouts_module.layout
 def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks from starts of block rows, block columns and blocks."""
+    """Return a sparse matrix of blocks from starts of block rows, block columns and blocks. `check_invariants` is ignored:
+    indices are always checked, since reading beyond them is not safe."""
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
                              device=None, pin_memory: builtins.bool = False,
                              requires_grad: builtins.bool = False, check_invariants=None) -> Tensor:
@@ -1897,12 +1902,14 @@ sparse_csc: _layouts_module.layout
 def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix from column starts (one more than columns), rows and values."""
+    """Return a sparse matrix from column starts (one more than columns), rows and values. `check_invariants` is ignored:
+    indices are always checked, since reading beyond them is not safe."""
 sparse_csr: _layouts_module.layout
 def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix from row starts (one more than rows), columns and values."""
+    """Return a sparse matrix from row starts (one more than rows), columns and values. `check_invariants` is ignored:
+    indices are always checked, since reading beyond them is not safe."""
 def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Split a tensor into pieces of one size (the last may be smaller) or of the sizes listed; return views."""
 def split_copy(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -2085,7 +2092,8 @@ def unfold_copy(self, dimension, size, step) -> Tensor:
     """Return windows of `size` every `step` along a dimension, as a new last dimension. A copy."""
 def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
            return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
-    """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested."""
+    """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested. `sorted`
+    is"""
 def unique_consecutive(input, return_inverse: builtins.bool = False, return_counts: builtins.bool = False,
                        dim=None, *, axis=None) -> Any:
     """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""

@@ -64,7 +64,8 @@ def operator_of(op) -> CustomOpDef:
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """Register the kernel of an operator for some kinds of devices."""
+    """Register the kernel of an operator for some kinds of devices. `lib` is ignored: registrations last as long as the
+    process."""
     return operator_of(op).register_kernel(device_types, func)
 
 
@@ -92,28 +93,32 @@ def impl_abstract(qualname, func=None, *, lib=None):
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """Register the rule for an operator's gradients."""
+    """Register the rule for an operator's gradients. `lib` is ignored: registrations last as long as the process."""
     operator_of(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """Register the rule for batches of an operator's arguments."""
+    """Register the rule for batches of an operator's arguments. `lib` is ignored: registrations last as long as the process."""
     return operator_of(op).register_vmap(func)
 
 
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
-    """Register the dtype that floats among an operator's arguments get under autocast."""
+    """Register the dtype that floats among an operator's arguments get under autocast. `lib` is ignored: registrations last as
+    long as the process."""
     operator_of(op).register_autocast(device_type, cast_inputs)
 
 
 def define(qualname, schema, *, lib=None, tags=()):
-    """Define an operator by a schema, "(Tensor x) -> Tensor"; `impl` adds functions."""
+    """Define an operator by a schema, "(Tensor x) -> Tensor"; `impl` adds functions. With `lib` it goes when the library
+    does."""
     namespace, short = _apart(qualname)
     if qualname in REGISTERED:
         raise ArgumentError(f"{qualname} is defined already")
     marks = as_tags("define", tags)
     REGISTERED[qualname] = CustomOpDef(namespace, parsed(schema, short))
     REGISTERED[qualname].tags = marks
+    if lib is not None:
+        lib._defined.append(qualname)
 
 
 def impl(qualname, types, func=None, *, lib=None):
@@ -165,16 +170,15 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
 
     def define(self, schema, alias_analysis="", *, tags=()):
-        """Add an operator by its schema, and return its name."""
+        """Add an operator by its schema, and return its name. `alias_analysis` is ignored: the schema says what is written."""
         if self.kind == "IMPL":
             raise ArgumentError("Library: one of kind IMPL adds functions to operators of others; define takes DEF or FRAGMENT")
         name = parsed(schema).name
-        define(f"{self.ns}::{name}", schema, tags=tags)
-        self._defined.append(f"{self.ns}::{name}")
+        define(f"{self.ns}::{name}", schema, tags=tags, lib=self)
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=True):
-        """Register the function of an operator for a dispatch key."""
+        """Register the function of an operator for a dispatch key. `allow_override` is ignored: the last function counts."""
         if with_keyset:
             raise ArgumentError("Library.impl: ingot has no sets of dispatch keys, so with_keyset must be False")
         name = op_name if isinstance(op_name, str) else op_name.name()

@@ -151,7 +151,8 @@ class SummaryWriter:
     @host
     def add_pr_curve_raw(self, tag, true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts,
                          precision, recall, global_step=None, num_thresholds=127, weights=None, walltime=None):
-        """Log precision against recall, counted elsewhere."""
+        """Log precision against recall, counted elsewhere. `num_thresholds` and `weights` are ignored: the counts contain
+        them."""
         given = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts, precision, recall)
         self._file().add_summary(summaries.pr_curve_raw(tag, *map(_array, given)), global_step, walltime)
 
@@ -187,7 +188,8 @@ class SummaryWriter:
 
     @host
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """Log the operations of a module's call on an input, as one run of `jit.trace` records them."""
+        """Log the operations of a module's call on an input, as one run of `jit.trace` records them. `use_strict_trace` is
+        ignored: containers among the results need no permission."""
         nodes = model_graph.nodes_of(model, input_to_model)
         self._file().add_event((4, summaries.graph(nodes)))
         if verbose:

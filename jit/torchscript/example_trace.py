@@ -54,7 +54,7 @@ def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check
 
     Example inputs are optional, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of
     arguments) or `example_kwarg_inputs`, the function runs once immediately, a module stays a module, and the result has
-    `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
+    `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` are ignored: traces are guarded.
     """
     if example_inputs is not None or example_kwarg_inputs is not None:
         return traced_by_example(func, example_inputs, example_kwarg_inputs, check_inputs, dynamic, fullgraph)

@@ -189,7 +189,7 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags=()) -> list:
-    """Return the names that `compile` takes for ingot's compiler."""
+    """Return the names that `compile` takes for ingot's compiler. `exclude_tags` is ignored: they have no tags."""
     return list(TRACED)
 
 

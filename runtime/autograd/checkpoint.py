@@ -304,7 +304,8 @@ def get_device_states(*args) -> tuple[list, list]:
 
 
 def set_device_states(devices, states, *, device_type=None) -> None:
-    """Restore random states that `get_device_states` returned."""
+    """Restore random states that `get_device_states` returned. `devices` and `device_type` are ignored: one generator draws for
+    all devices."""
     for state in states:
         set_rng_state(state)
 
@@ -321,5 +322,5 @@ def set_checkpoint_early_stop(enable: bool):
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None):
-    """Do nothing: errors always name the saved tensors that differ."""
+    """Do nothing. `enabled` is ignored: errors always name the saved tensors that differ."""
     yield

@@ -38,7 +38,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level=None):
-    """Close the level; its duals lose their tangents."""
+    """Close the level; its duals lose their tangents. `level` is ignored: one level can be open."""
     if not _LEVELS:
         raise AutogradError("exit_dual_level: no level of forward_ad is open")
     _LEVELS.pop()
@@ -55,7 +55,8 @@ class dual_level:
 
 
 def make_dual(tensor, tangent, *, level=None) -> Tensor:
-    """Return a dual tensor with the value and the tangent; results computed from it have tangents."""
+    """Return a dual tensor with the value and the tangent; results computed from it have tangents. `level` is
+    ignored: one level can be open."""
     if not _LEVELS:
         raise AutogradError("make_dual: open a level first, with dual_level()")
     if not tls.m.grad:
@@ -79,7 +80,8 @@ def make_dual(tensor, tangent, *, level=None) -> Tensor:
 
 
 def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
-    """Return (value, tangent) of a dual tensor, or of a result computed from duals."""
+    """Return (value, tangent) of a dual tensor, or of a result computed from duals. `level` is ignored: one level can be
+    open."""
     duals = _LEVELS[-1] if _LEVELS else []
     for dual, beginning, tangent in duals:
         if dual is tensor and dual._node is beginning._node:        # it was not written since

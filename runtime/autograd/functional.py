@@ -180,7 +180,7 @@ def _columns(columns, out, x):
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """Return the Jacobian of func: for each output and input a tensor of shape output.shape + input.shape. `vectorize` is
-    accepted and changes nothing."""
+    ignored: the rows are always computed together."""
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ArgumentError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     with enable_grad():
@@ -205,7 +205,8 @@ def _scalar(func, xs, where, strict):
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
-    """Return the second derivatives of a function with one number as result: a tuple of tuples for a tuple of inputs."""
+    """Return the second derivatives of a function with one number as result: a tuple of tuples for a tuple of inputs.
+    `vectorize` is ignored: the rows are always computed together."""
     several, _ = _tensors(inputs, "inputs", "hessian")
 
     def first(*xs):

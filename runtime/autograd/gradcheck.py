@@ -6,7 +6,7 @@ import types
 
 import numpy as np
 
-from ...ir.errors import AutogradError
+from ...ir.errors import ArgumentError, AutogradError
 from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
 from ..core.tensor import Tensor, wrap
@@ -26,8 +26,11 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 
     Inputs that require grad should be float64. `fast_mode` compares one random direction instead of the whole Jacobian.
     `check_forward_ad` also compares forward mode (`forward_ad`). Composite tensors (sparse, nested, masked) are checked by
-    their values.
+    their values, so `masked=False` is refused for them.
     """
+    if masked is not None and not masked and any(type(x) in PARTS for x in _as_tuple(inputs)):
+        raise ArgumentError("gradcheck compares the gradients of the values that a sparse, nested or masked tensor holds; pass "
+                            "masked=True, or a function of a dense tensor that makes the other")
     if check_batched_forward_grad:
         raise GradcheckError("check_batched_forward_grad is not there: compare func.vmap of func.jvp with calls of func.jvp")
     try:
@@ -47,7 +50,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
                   raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
                   check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
-    """Return whether the second derivatives of `func` agree with central differences of the first."""
+    """Return whether the second derivatives of `func` agree with central differences of the first. `masked` is ignored:
+    composite tensors are checked by their values."""
     func, inputs = _of_values(func, _as_tuple(inputs))
     outs = _differentiable(_as_tuple(func(*inputs)))
     if grad_outputs is None:

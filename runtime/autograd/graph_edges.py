@@ -23,7 +23,8 @@ def ends_of(tensors) -> set:
 
 
 class GradientEdge(tuple):
-    """Edge of a tensor's gradient: (node, output_nr). `autograd.grad` and `backward` take it instead of the tensor."""
+    """Edge of a tensor's gradient: (node, output_nr). `autograd.grad` and `backward` take it instead of the tensor.
+    `ownership_token` is ignored: the edge itself keeps the node alive."""
 
     aval: Aval | None = None        # of the tensor, if known
 

@@ -1,6 +1,7 @@
 """Hooks for saved tensors: a user's hook packs them in the forward, and unpacks them when backward needs them."""
 
 from ...ir.errors import AutogradError
+from ..core.placement import pinned
 from ..core.state import tls
 from ..core.tensor import Tensor
 
@@ -87,12 +88,15 @@ class disable_saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context manager that keeps saved tensors in main memory until backward needs them."""
+    """Context manager that keeps saved tensors in main memory, page-locked with `pin_memory`, until backward needs them.
+
+    `device_type` is ignored: tensors return to the device that they came from.
+    """
 
     keeps_values = True
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
-        super().__init__(_to_cpu, _to_device)
+        super().__init__(_to_pinned if pin_memory else _to_cpu, _to_device)
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
@@ -114,6 +118,11 @@ def _as_it_is(packed):
 
 def _to_cpu(tensor):
     return tensor.device, tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
+
+
+def _to_pinned(tensor):
+    device, kept = _to_cpu(tensor)
+    return device, pinned(kept)
 
 
 def _to_device(packed):

@@ -41,7 +41,8 @@ def is_available() -> bool:
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
-    """Return the kind of accelerator of this machine as a device, or None."""
+    """Return the kind of accelerator of this machine as a device, or None. `check_available` is ignored: a kind is found by its
+    driver, so it is available."""
     kind = _kind()
     return None if kind is None else Device(kind)
 

@@ -23,7 +23,7 @@ _ARM = {**{name: name for name in (
 
 
 class Stream:
-    """A stand-in for a stream: the CPU has finished when a call returns."""
+    """A stand-in for a stream: the CPU has finished when a call returns. `priority` is ignored: there is one queue."""
 
     def __init__(self, priority: int = -1):
         pass
@@ -73,7 +73,7 @@ def synchronize(device=None) -> None:
 
 
 def current_stream(device=None) -> Stream:
-    """Return the only stream."""
+    """Return the only stream. `device` is ignored: there is one CPU."""
     return _STREAM
 
 

@@ -234,6 +234,7 @@ class DeviceArray:
         return self.backend.converted(self, np.dtype(dtype))
 
     def copy(self, order="C") -> "DeviceArray":
+        """Return a copy in the same memory order. `order` is ignored: it says so for NumPy arrays, which share this call."""
         return self.backend.copied(self)
 
     def __reduce__(self):

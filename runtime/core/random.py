@@ -205,7 +205,8 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices=None, enabled: bool = True, device_type: str = "cuda"):
-    """Restore the default generator's state after the block."""
+    """Restore the default generator's state after the block. `devices` and `device_type` are ignored: one generator draws for
+    all devices."""
     state = default_generator.get_state()
     try:
         yield

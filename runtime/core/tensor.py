@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.errors import AutogradError, DeviceError, DTypeError, ShapeError
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
@@ -104,6 +104,8 @@ class Tensor:
         return data[0].as_subclass(cls) if data and isinstance(data[0], Tensor) else _new(cls)
 
     def __init__(self, *data, device=None):
+        if device is not None and str(device).partition(":")[0] != "cpu":
+            raise DeviceError(f"Tensor() makes tensors on the CPU, got device={device}; ingot.tensor makes them on others")
         if data and isinstance(data[0], Tensor) and getattr(self, "_shared", None) is data[0]._storage:
             return
         self._a = _array_for(data)

@@ -274,7 +274,7 @@ class Tensor:
                keepdims: builtins.bool = False) -> Tensor:
         """Return the index of the smallest element, the first among equals; without dim an index into the flattened tensor."""
     def argsort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
-        """Return the indices that sort along a dim."""
+        """Return the indices that sort along a dim. `stable` is ignored: equal elements always keep their order."""
     def argwhere(self) -> Tensor:
         """Return the positions of nonzero elements as rows of a matrix."""
     def as_strided(self, size, stride, storage_offset=None) -> Tensor:
@@ -565,7 +565,7 @@ class Tensor:
     def exp_(self, *, out=None) -> Tensor:
         """In-place version of exp()."""
     def expand(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-        """Repeat dimensions of size 1 without copying; -1 keeps a size."""
+        """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for"""
     def expand_as(self, other) -> Tensor: ...
     def expm1(self, *, out=None) -> Tensor:
         """Elementwise expm1."""
@@ -623,10 +623,10 @@ class Tensor:
         """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
     @overload
     def gather(self, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
     @overload
     def gather(self, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
     def gcd(self, other, *, out=None) -> Tensor:
         """Elementwise gcd."""
     def gcd_(self, other, *, out=None) -> Tensor:
@@ -803,7 +803,7 @@ class Tensor:
     def is_nonzero(self) -> builtins.bool:
         """Return whether the one element is not zero."""
     def is_pinned(self, device=None) -> builtins.bool:
-        """Return whether the memory is page-locked."""
+        """Return whether the memory is page-locked. `device` is ignored: pinned memory serves every accelerator."""
     is_quantized: builtins.bool
     def is_same_size(self, other) -> builtins.bool:
         """Return whether both tensors have the same shape."""
@@ -1344,7 +1344,8 @@ class Tensor:
     def size(self, dim=None, *, axis=None) -> Any:
         """Return the shape, or the size of one dimension."""
     def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-        """Return the window over input's memory with the sizes and strides of src."""
+        """Return the window over input's memory with the sizes and strides of src. `dim`, `start`, `end` and `step` are
+        ignored:"""
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
         """Return a copy with src in a slice along a dimension."""
     def slogdet(self, *, out=None) -> _return_types_module.slogdet:
@@ -1359,7 +1360,7 @@ class Tensor:
         """Return exp(x) / sum(exp(x)) along a dimension."""
     def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.sort:
-        """Sort along a dim; return (values, indices)."""
+        """Sort along a dim; return (values, indices). `stable` is ignored: equal elements always keep their order."""
     def sparse_dim(self) -> builtins.int:
         """Return how many dimensions are sparse: none of a dense tensor."""
     def sparse_mask(self, mask) -> Tensor:
@@ -1454,7 +1455,7 @@ class Tensor:
            memory_format=...) -> Tensor:
         """Convert this tensor to another dtype or device: to(dtype), to(device, dtype) or to(other)."""
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """Return this dense tensor, in a dtype if given."""
+        """Return this dense tensor, in a dtype if given. `masked_grad` is ignored: a dense tensor has no mask."""
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """Move this tensor to a device."""
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
@@ -1522,7 +1523,8 @@ class Tensor:
         """Fill with uniform numbers in [from, to); both parts of complex numbers."""
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
                return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
-        """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested."""
+        """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested. `sorted`
+        is"""
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim=None,
                            *, axis=None) -> Any:
         """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""

@@ -26,7 +26,8 @@ class _Chained:
 
     @classmethod
     def register_datapipe_as_function(cls, function_name, cls_to_register, enable_df_api_tracing=False):
-        """Make a class whose first argument is a dataset one of its methods."""
+        """Make a class whose first argument is a dataset one of its methods. `enable_df_api_tracing` is ignored: there are no
+        data frames."""
         if function_name in cls.functions:
             raise ArgumentError(f"datasets of the kind {cls.__name__} have a function {function_name} already")
         cls.functions[function_name] = cls_to_register
@@ -51,7 +52,8 @@ class MapDataPipe(_Chained, Dataset[T_co]):
 
 
 class functional_datapipe:
-    """Class decorator that makes `dataset.name(...)` out of `Class(dataset, ...)`."""
+    """Class decorator that makes `dataset.name(...)` out of `Class(dataset, ...)`. `enable_df_api_tracing` is ignored: there
+    are no data frames."""
 
     def __init__(self, name: str, enable_df_api_tracing=False):
         self.name = name

@@ -18,7 +18,8 @@ def drawn_seed(generator=None) -> int:
 
 
 class Sampler(Generic[T_co]):
-    """Base of samplers: iterables of indices (or lists of indices)."""
+    """Base of samplers: iterables of indices (or lists of indices). `data_source` is ignored: subclasses keep what they
+    need."""
 
     def __init__(self, data_source=None):
         pass

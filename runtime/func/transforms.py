@@ -319,7 +319,12 @@ def _jacrev(func, argnums, has_aux, chunk_size, hooked):
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error"):
-    """Return a function that returns the Jacobian of func, all columns (or chunk_size columns) at once."""
+    """Return a function that returns the Jacobian of func, all columns (or chunk_size columns) at once. func runs once, so all
+    columns belong to the same random numbers, and `randomness="different"` is refused."""
+    if randomness not in ("error", "same"):
+        raise ArgumentError("jacfwd runs func once, with the same random numbers for all columns; pass randomness='same', got "
+                            f"{randomness!r}")
+
     @wraps(func)
     def differentiated(*args, **kwargs):
         with enable_grad():

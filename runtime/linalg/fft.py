@@ -7,6 +7,7 @@ from ...ir.opdef.aval import canonical_dim, integers
 from ...ir.ops.core import complex_numbers as co
 from ...ir.ops.core.shape import pad, slice_
 from ...ir.ops.math import fourier as fo
+from ..api.register.layouts import require_strided
 from ..api.register.register import FUNCTIONS, deliver, rename_all
 from ..api.register.type_promotion import widened
 from ..api.views.ranges import arange
@@ -172,6 +173,7 @@ ihfft, ihfftn, ihfft2 = _transforms(
 
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Return the frequencies of `fft`, for samples at distance d: 0 first, then rising, then the negative ones."""
+    require_strided("fftfreq", layout)
     at = arange(n, device=device)
     found = FUNCTIONS["where"](at < (n + 1) // 2, at, at - n).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "fftfreq")
@@ -179,6 +181,7 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
 
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Return the frequencies of `rfft`."""
+    require_strided("rfftfreq", layout)
     found = arange(n // 2 + 1, device=device).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "rfftfreq")
 

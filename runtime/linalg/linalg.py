@@ -332,13 +332,14 @@ def qr(A, mode="reduced", *, out=None):
 
 @single_in_autocast
 def svd(A, full_matrices=True, *, driver=None, out=None):
-    """Return U, S, Vh with U @ diag(S) @ Vh = A."""
+    """Return U, S, Vh with U @ diag(S) @ Vh = A. `driver` is ignored: there is one algorithm, and no cuSOLVER to choose in."""
     return return_types.deliver_all(return_types.svd, fa.svd(A, full=bool(full_matrices)), out)
 
 
 @single_in_autocast
 def svdvals(A, *, driver=None, out=None):
-    """Return the singular values in falling order."""
+    """Return the singular values in falling order. `driver` is ignored: there is one algorithm, and no cuSOLVER to choose
+    in."""
     return deliver(fa.svdvals(A), out, "svdvals")
 
 

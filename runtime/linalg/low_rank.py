@@ -110,9 +110,17 @@ def _iterate(A, B, X, iK, niter, tol, largest):
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
     """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is the
-    start and iK the preconditioner. Gradients reach A and B through the eigenvalues."""
+    start and iK the preconditioner. Gradients reach A and B through the eigenvalues.
+
+    Both methods, "basic" and "ortho", are the one that keeps its basis orthonormal. `ortho_iparams`, `ortho_fparams` and
+    `ortho_bparams` are ignored: the basis is made orthonormal in one step, which has nothing to set.
+    """
+    if method not in (None, "basic", "ortho"):
+        raise ArgumentError(f"lobpcg: method must be 'basic' or 'ortho', got {method!r}")
+    if tracker is not None:
+        raise ArgumentError("lobpcg calls no tracker; call it with niter=1 and the found vectors as X, to see each step")
     if A.ndim > 2:
-        parts = [lobpcg(A[i], k, None if B is None else B[i], None if X is None else X[i], n, iK, niter, tol, largest)
+        parts = [lobpcg(A[i], k, None if B is None else B[i], None if X is None else X[i], n, iK, niter, tol, largest, method)
                  for i in range(A.shape[0])]
         return tuple(FUNCTIONS["stack"](list(p)) for p in zip(*parts))
     size = A.shape[-1]

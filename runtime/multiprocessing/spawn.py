@@ -8,7 +8,7 @@ import signal
 import tempfile
 import traceback
 
-from ...ir.errors import IngotError
+from ...ir.errors import ArgumentError, IngotError
 
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
            "start_processes"]
@@ -126,7 +126,10 @@ def signal_name(exitcode: int) -> str:
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None):
     """Run fn(i, *args) in `nprocs` processes. With `join` wait for all and raise the first error; else return a
-    ProcessContext."""
+    ProcessContext. Processes are not bound to nodes of memory, so `numa_options` are refused."""
+    if numa_options is not None:
+        raise ArgumentError("start_processes binds no processes to nodes of memory; leave numa_options out, and start the "
+                            "program with numactl")
     context = multiprocessing.get_context(start_method)
     directory = tempfile.mkdtemp(prefix="ingot-spawn-")
     processes = [context.Process(target=_run, args=(fn, i, args, directory), daemon=daemon) for i in range(nprocs)]

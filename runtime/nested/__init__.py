@@ -13,6 +13,7 @@ from typing import Any
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ..api.register import layouts
 from ..api.register.register import FUNCTIONS
+from ..core.placement import pinned
 from ..core.tensor import Tensor
 from . import jagged_functions, strided_nested_functions  # noqa: F401  (their handlers)
 from .jagged import NestedTensor, Ragged, as_offsets, check_offsets
@@ -55,6 +56,7 @@ def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires
     samples = [(x.detach() if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)).to(device=device, dtype=dtype)
                for x in tensor_list]
     made = _joined(samples, layout)
+    made = made.like(pinned(made.values())) if pin_memory else made
     return made.requires_grad_() if requires_grad else made
 
 
@@ -68,7 +70,8 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
 def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None,
                               max_seqlen=None) -> NestedTensor:
     """Return a nested tensor over values with joined samples. Sample i begins at offsets[i] and ends at the next offset, or
-    after lengths[i] rows. Gaps between samples are dropped. Padding extends to `max_seqlen`, if given."""
+    after lengths[i] rows. Gaps between samples are dropped. Padding extends to `max_seqlen`, if given. `min_seqlen` is ignored:
+    no kernel depends on the shortest sample."""
     at = 1 if jagged_dim is None else jagged_dim
     if offsets is None and lengths is None:
         raise ArgumentError("nested_tensor_from_jagged takes offsets, lengths, or both")

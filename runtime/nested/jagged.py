@@ -183,6 +183,7 @@ class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
             setattr(self, name, getattr(other, name))
 
     def is_contiguous(self, memory_format=None) -> bool:
+        """Return whether the joined samples are contiguous. `memory_format` is ignored: samples have no dims of images."""
         return self._values.is_contiguous()
 
     def __len__(self) -> int:

@@ -126,7 +126,8 @@ def deregister_pytree_node(cls):
 
 
 def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
-    """Register a dataclass as nodes whose children are its fields."""
+    """Register a dataclass as nodes whose children are its fields. `serialized_type_name` is ignored: structures are not
+    written to files."""
     dropped = frozenset(drop_field_names or ())
     names = [f.name for f in fields(cls) if f.init and f.name not in dropped] if field_names is None else list(field_names)
     register_pytree_node(cls, lambda x: ([getattr(x, n) for n in names], None),

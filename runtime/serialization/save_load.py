@@ -30,9 +30,10 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     written completely or not at all. The suffix .safetensors selects that format (a flat dict of tensors), any other ingot's
     own.
 
-    Other objects, such as whole modules, are pickled; to load them, their classes must exist and be allowed. The pickle
-    arguments have no effect.
+    Other objects, such as whole modules, are pickled by Python's own `pickle`; to load them, their classes must exist and be
+    allowed. `pickle_protocol` is ignored: the format fixes it.
     """
+    _require_own_pickle("save", pickle_module)
     if tls.m.recorder is not None:
         tls.m.recorder.refuse("it saves a file", "do so in a function that is marked with jit.host, or outside of the function")
     if hasattr(f, "write"):
@@ -103,13 +104,18 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it. That is quick
     and skips checksums; writes to tensors do not reach the file. No code in a file is run. From PyTorch's files plain data and
     tensors are read; from ingot's also its own modules, and what `serialization.add_safe_globals` allows. `weights_only`
-    changes nothing.
+    is ignored: there is no other way to read. Of `pickle_load_args` only `encoding` is accepted: strings of Python 2 are read
+    as latin-1.
 
     Tensors go to the device that they were saved from, or to the CPU if there is no such device. `map_location` names a device
     for all, or is a dict {"cuda:0": "cpu"}. It may also be a function of a tensor without elements and the location, which
     returns the tensor on the right device (`lambda t, location: t.cuda(1)`), or None.
     """
     where = _locations(map_location)
+    _require_own_pickle("load", pickle_module)
+    if pickle_load_args.keys() - {"encoding"} or pickle_load_args.get("encoding") == "bytes":
+        raise ArgumentError("load reads pickles without Python's unpickler, so it takes none of its options but an encoding, "
+                            f"got {pickle_load_args}")
     if tls.m.recorder is not None:
         tls.m.recorder.refuse("it loads a file", "load it outside of the function")
     if hasattr(f, "read"):
@@ -120,6 +126,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     with open(path, "rb") as file:
         mapped = np.memmap(path, np.uint8, mode="c") if mmap and os.path.getsize(path) else None
         return _guarded(file, os.path.basename(path), mapped, where)
+
+
+def _require_own_pickle(name, pickle_module):
+    """Raise for a module other than `pickle`, which would write or read other bytes."""
+    if pickle_module is not None and getattr(pickle_module, "__name__", None) != "pickle":
+        raise ArgumentError(f"{name}: pickle_module must be Python's pickle or None, got {pickle_module!r}; call that module "
+                            "itself for objects that only it knows")
 
 
 def _locations(map_location):

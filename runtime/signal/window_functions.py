@@ -16,7 +16,7 @@ from ..api.views.tensor_factories import filled, finish, of_counts, require_devi
 from ..core.state import Defaults
 
 
-def window(name, values, length, periodic, dtype, device, requires_grad):
+def window(name, values, length, periodic, dtype, device, requires_grad, pin_memory=False):
     """Return a window: values(positions, last) in float64, for a symmetric one that ends at `last`. A periodic window is the
     symmetric one of one more point, without its last value."""
     require_device(device)
@@ -30,7 +30,7 @@ def window(name, values, length, periodic, dtype, device, requires_grad):
         made = filled(None, (length,), 1.0, d)
     else:
         made = of_counts(_formed, length, values, as_float(length - 1 + bool(periodic)), d)
-    return finish(made, None, requires_grad, name, device)
+    return finish(made, None, requires_grad, name, device, pin_memory)
 
 
 def _formed(count, length, values, last, d):
@@ -70,7 +70,7 @@ def kaisers(beta):
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a raised cosine that is 0 at its ends."""
     require_strided("hann_window", layout)
-    return window("hann_window", cosines((0.5, 0.5)), window_length, periodic, dtype, device, requires_grad)
+    return window("hann_window", cosines((0.5, 0.5)), window_length, periodic, dtype, device, requires_grad, pin_memory)
 
 
 @api(method=False)
@@ -78,7 +78,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
                    requires_grad=False, pin_memory=False):
     """Return alpha - beta * cos(2 pi n / N)."""
     require_strided("hamming_window", layout)
-    return window("hamming_window", cosines((alpha, beta)), window_length, periodic, dtype, device, requires_grad)
+    return window("hamming_window", cosines((alpha, beta)), window_length, periodic, dtype, device, requires_grad, pin_memory)
 
 
 @api(method=False)
@@ -86,7 +86,7 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
                     pin_memory=False):
     """Return a triangle that is 0 at its ends."""
     require_strided("bartlett_window", layout)
-    return window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
+    return window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad, pin_memory)
 
 
 @api(method=False)
@@ -94,7 +94,8 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
                     pin_memory=False):
     """Return a sum of two cosines with small side lobes."""
     require_strided("blackman_window", layout)
-    return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad)
+    return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad,
+    pin_memory)
 
 
 @api(method=False)
@@ -102,4 +103,4 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
                   pin_memory=False):
     """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
     require_strided("kaiser_window", layout)
-    return window("kaiser_window", kaisers(float(beta)), window_length, periodic, dtype, device, requires_grad)
+    return window("kaiser_window", kaisers(float(beta)), window_length, periodic, dtype, device, requires_grad, pin_memory)

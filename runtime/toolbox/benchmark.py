@@ -98,6 +98,8 @@ class Timer:
                  description=None, env=None, num_threads=1, language="python"):
         if str(getattr(language, "name", language)).lower() not in ("python", "py"):
             raise ArgumentError(f"Timer times Python code, got language={language!r}")
+        if global_setup:
+            raise ArgumentError("Timer: global_setup is for C++; put Python code into setup")
         if not isinstance(stmt, str):
             raise ArgumentError("Timer takes Python code as text; pass the function in globals={'f': f} and stmt='f()'")
         self._names = {"ingot": sys.modules[__name__.partition(".runtime.")[0]], **(globals or {})}

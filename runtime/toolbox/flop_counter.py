@@ -134,7 +134,8 @@ class FlopCounterMode(OpObserver):
 
     Compiled code counts for the modules around the call, and a gradient for the modules of its forward. A table is printed at
     the end, unless `display` is False, with `depth` levels of modules. `custom_mapping` holds formulas for this counter (see
-    `register_flop_formula`).
+    `register_flop_formula`). `mods` is ignored: every module that runs is counted. `skip_unsupported` is ignored: there are no
+    operators without a count.
     """
 
     observes_rules = True

@@ -4,6 +4,7 @@ Nothing here opens a connection. A file that would be downloaded is read from it
 error names address and place.
 """
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -43,12 +44,31 @@ def set_dir(d):
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
                              weights_only=True):
-    """Load the weights at an address, from the file of that name in `model_dir` (default `checkpoints` below `get_dir()`)."""
+    """Load the weights at an address, from the file of that name in `model_dir` (default `checkpoints` below `get_dir()`).
+
+    `check_hash` compares the file's SHA-256 with the digits in its name, as in `resnet-0676ba61.pth`. `progress` is ignored: a
+    file of this machine needs no bar. `weights_only` is ignored: no code in a file is run.
+    """
     folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
     path = folder / (file_name or os.path.basename(urlparse(url).path))
     if not path.exists():
         raise FileError(f"ingot downloads nothing: save {url} as {path}, and this call finds it")
+    if check_hash:
+        _require_hash(path)
     return load_file(path, map_location=map_location)
+
+
+def _require_hash(path):
+    """Raise unless the file's SHA-256 begins with the digits in its name."""
+    named = HASH_REGEX.search(path.name)
+    if named is None or not named[1]:
+        raise ArgumentError("load_state_dict_from_url: check_hash=True needs a name with a hash, such as resnet-0676ba61.pth, "
+                            f"got {path.name}")
+    with open(path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if not found.startswith(named[1]):
+        raise FileError(f"{path} is damaged or another file: its SHA-256 is {found} and does not begin with {named[1]}; save "
+                        "it again")
 
 
 load_url = load_state_dict_from_url
@@ -85,17 +105,28 @@ def _entry(repo_or_dir, model, source):
 
 def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_reload=False, verbose=True, skip_validation=False,
          **kwargs):
-    """Call the function `model` of a folder's hubconf.py; source must be "local"."""
+    """Call the function `model` of a folder's hubconf.py; source must be "local".
+
+    `trust_repo`, `force_reload`, `verbose` and `skip_validation` are ignored: they are about downloads, and the folder is
+    local.
+    """
     return _entry(repo_or_dir, model, source)(*args, **kwargs)
 
 
 def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True, *, source="local"):
-    """Return the names of the models of a folder's hubconf.py."""
+    """Return the names of the models of a folder's hubconf.py.
+
+    `force_reload`, `skip_validation`, `trust_repo` and `verbose` are ignored: they are about downloads, and the folder is
+    local.
+    """
     return [n for n, f in vars(_conf(github, source)).items() if callable(f) and not n.startswith("_")]
 
 
 def help(github, model, force_reload=False, skip_validation=False, trust_repo=None, *, source="local"):
-    """Return the docstring of a model."""
+    """Return the docstring of a model.
+
+    `force_reload`, `skip_validation` and `trust_repo` are ignored: they are about downloads, and the folder is local.
+    """
     return _entry(github, model, source).__doc__
 
 

@@ -27,11 +27,12 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
     """Raise AssertionError with the largest difference and its place, unless |actual - expected| <= atol + rtol * |expected|.
 
     Arguments are tensors, arrays, numbers, and sequences and mappings of them. Give both tolerances or none; the defaults
-    depend on the dtype, and are 0 for integers and bools.
+    depend on the dtype, and are 0 for integers and bools. Two tensors on different devices differ unless `check_device` is
+    False.
     """
     if (rtol is None) != (atol is None):
         raise ArgumentError("assert_close: rtol and atol must both be given or both be left out")
-    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_dtype": check_dtype,
+    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": check_device, "check_dtype": check_dtype,
                "check_layout": check_layout, "check_stride": check_stride}
     if not allow_subclasses and type(actual) is not type(expected):
         raise AssertionError(f"types differ: {type(actual).__name__} and {type(expected).__name__}")
@@ -46,7 +47,8 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
     expected = FUNCTIONS["as_tensor"](expected, dtype=actual.dtype) if not isinstance(expected, Tensor) else expected
     if rtol is None and atol is None:
         rtol, atol = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-5, 1e-8)}.get(actual.dtype.name, (0, 0))
-    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=False, check_dtype=False,
+                 msg=msg or None)
 
 
 def _differences(actual, expected, path, options):
@@ -81,7 +83,10 @@ def _as_tensor(x) -> Tensor:
     raise DTypeError(f"assert_close compares tensors, arrays, numbers and containers of them, got {type(x).__name__}")
 
 
-def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_layout, check_stride) -> str | None:
+def _difference(actual, expected, *, rtol, atol, equal_nan, check_device, check_dtype, check_layout,
+                check_stride) -> str | None:
+    if check_device and isinstance(actual, Tensor) and isinstance(expected, Tensor) and actual.device != expected.device:
+        return f"The values for attribute 'device' do not match: {actual.device} != {expected.device}."
     numbers = not isinstance(actual, (Tensor, np.ndarray)) and not isinstance(expected, (Tensor, np.ndarray))
     a, e = _as_tensor(actual), _as_tensor(expected)
     if a.shape != e.shape:
@@ -135,6 +140,8 @@ def _largest(difference, close) -> str:
 def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
                 memory_format=None):
     """Return a tensor of random numbers in [low, high): by default [-9, 9), bools, or small integers."""
+    if noncontiguous and memory_format is not None:
+        raise ArgumentError("make_tensor takes noncontiguous or memory_format, not both")
     sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
     kind = dt.as_dtype(dtype)
     low, high = _bounds(kind, low, high)
@@ -144,6 +151,8 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
         made = FUNCTIONS["where"](made == 0, FUNCTIONS["ones_like"](made), made)
     if stretched != sizes:
         made = made[..., ::2]
+    made = made if device is None else made.to(device)
+    made = made if memory_format is None else made.contiguous(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -125,7 +125,7 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False,
     same.
 
     `preserve_module_call_signature` are paths of modules whose arguments and results are recorded, so that `unflatten` rebuilds
-    modules with these signatures. `strict` changes nothing: actions that cannot be exported are refused either way. See
+    modules with these signatures. `strict` is ignored: actions that cannot be exported are refused either way. See
     `jit.export` for the rules.
     """
     example, sizes = _parse_arguments(mod, args, kwargs, dynamic_shapes, others)
@@ -136,7 +136,8 @@ def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module
                  **others) -> ExportedProgram:
     """Export a function that may not be exportable yet; `program._report` lists all obstacles.
 
-    Sizes that the code fixes are fixed. Other obstacles leave no program, and calling it raises the report.
+    Sizes that the code fixes are fixed. Other obstacles leave no program, and calling it raises the report. `strict` is
+    ignored: obstacles are the same either way.
     """
     example, sizes = _parse_arguments(mod, args, kwargs, dynamic_shapes, others)
     write = _writing(mod, example, preserve_module_call_signature)

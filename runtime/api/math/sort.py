@@ -38,14 +38,14 @@ def order_of(x, dim, descending=False):
 
 @api(memoised=True)
 def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
-    """Return the indices that sort along a dim."""
+    """Return the indices that sort along a dim. `stable` is ignored: equal elements always keep their order."""
     order = order_of(as_column(input), canonical_dim(dim, input.ndim), descending)
     return deliver(reshape(order, shape=tuple(input.shape)), out, "argsort")
 
 
 @api(memoised=True)
 def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_types.sort:
-    """Sort along a dim; return (values, indices)."""
+    """Sort along a dim; return (values, indices). `stable` is ignored: equal elements always keep their order."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     order = order_of(x, d, descending)
@@ -63,7 +63,8 @@ def msort(input, *, out=None):
 
 @api(memoised=True)
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_types.topk:
-    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
+    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals.
+    `sorted` is ignored: False allows any order, this one too."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     found = so.arg_topk(x, k=as_int(k), dim=d, largest=bool(largest))
@@ -125,7 +126,8 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
 @api(method=False, memoised=True, keywords={"element": "elements", "test_element": "test_elements"})
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
-    """Return whether each element occurs among the test elements."""
+    """Return whether each element occurs among the test elements. `assume_unique` is ignored: the search does not depend on
+    it."""
     if not isinstance(elements, Tensor):
         elements = as_operand(elements, test_elements)
     tests = as_operand(test_elements, elements)
@@ -245,7 +247,8 @@ def _requested(*results):
 
 @api()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Any:
-    """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested."""
+    """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested. `sorted` is
+    ignored: False allows any order, this one too."""
     return without_rule("unique", _unique(input, dim, True, "unique", return_inverse, return_counts), input)
 
 

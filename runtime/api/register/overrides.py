@@ -80,7 +80,8 @@ def wrap_torch_function(dispatcher: Callable):
 
 
 def redispatch_function(func: Callable, types, args, kwargs) -> Any:
-    """Call a function without overrides at its top level; functions that it calls still dispatch."""
+    """Call a function without overrides at its top level; functions that it calls still dispatch. `types` is ignored: the
+    function runs itself, whatever classes its arguments have."""
     plain = torch_function.without_asking(func)
     if plain is not None:
         return plain(*args, **(kwargs or {}))

@@ -154,7 +154,7 @@ class CompressedTensor(SparseTensor):
         return CooTensor(stack([p.reshape(-1) for p in indices]), values.flatten(0, 2), self._size, False)
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        return self.coo().to_dense(dtype)
+        return self.coo().to_dense(dtype, masked_grad=masked_grad)
 
     def matrices(self) -> list:
         if not self.batch:

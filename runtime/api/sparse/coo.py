@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.errors import ShapeError
+from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
 from ....ir.ops.core.shape import reshape
@@ -102,6 +102,9 @@ class CooTensor(SparseTensor):
     entries = coalesce
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
+        if masked_grad is not None and not masked_grad:
+            raise ArgumentError("to_dense: the gradient of a sparse tensor has its entries alone; leave masked_grad out, or "
+                                "make the dense tensor before it needs a gradient")
         zeros = filled(self._v, self._size, 0, self.dtype)
         if not self.sparse_dim():
             dense = FUNCTIONS["sum"](self._v, 0, dtype=self.dtype)

@@ -40,7 +40,8 @@ def _indices(indices, values, kinds=INDEX) -> Tensor:
     return on_device_of(i if i.dtype in kinds else to(i, dt.int64), values)
 
 
-def _finished(tensor, requires_grad) -> Any:
+def _finished(tensor, requires_grad, pin_memory=False) -> Any:
+    tensor = tensor.pin_memory() if pin_memory else tensor
     return tensor.like(tensor._v.detach()).requires_grad_() if requires_grad else tensor
 
 
@@ -72,7 +73,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             require_inside("sparse_coo_tensor", row, size[d], d)
     if is_coalesced and is_checked(check_invariants):
         _require_coalesced(made)
-    return _finished(made, requires_grad)
+    return _finished(made, requires_grad, pin_memory)
 
 
 def _none_of(size, dtype):
@@ -93,14 +94,17 @@ def _require_coalesced(x):
 @api(method=False)
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None,
                              pin_memory=False, requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix (or batch) from starts of rows or columns, the other indices, and values."""
+    """Return a sparse matrix (or batch) from starts of rows or columns, the other indices, and values.
+
+    `check_invariants` is ignored: indices are always checked, since reading beyond them is not safe.
+    """
     if layout not in FORMS:
         raise ArgumentError(f"sparse_compressed_tensor: layout must be one of {', '.join(FORMS)}, got {layout}")
     return _compressed(f"{layout}_tensor", FORMS[layout], compressed_indices, plain_indices,
-                       values, size, dtype, device, requires_grad)
+                       values, size, dtype, device, requires_grad, pin_memory)
 
 
-def _compressed(name, form: Form, starts, others, values, size, dtype, device, requires_grad):
+def _compressed(name, form: Form, starts, others, values, size, dtype, device, requires_grad, pin_memory):
     v = _values(values, dtype, device)
     starts, others = _indices(starts, v), _indices(others, v)
     if starts.dtype is not others.dtype:
@@ -123,23 +127,32 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
     made = CompressedTensor(starts, others, v, size, form)
     if not starts.is_meta:
         require_compressed(name, made, matrix[1 - form.dim] // block[1 - form.dim])
-    return _finished(made, requires_grad)
+    return _finished(made, requires_grad, pin_memory)
 
 
 def _publish_compressed(form, doc):
     """Publish the factory of a compressed layout, whose arguments are called after the indices of rows and columns."""
     name = f"{form}_tensor"
 
+    def require_own_layout(layout):
+        if layout not in (None, form):
+            raise ArgumentError(f"{name} makes tensors of the layout {form}, got layout={layout}; sparse_compressed_tensor "
+                                "makes the others")
+
     def of_rows(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                 requires_grad=False, check_invariants=None) -> Tensor:
-        return _compressed(name, FORMS[form], crow_indices, col_indices, values, size, dtype, device, requires_grad)
+        """`check_invariants` is ignored: indices are always checked, since reading beyond them is not safe."""
+        require_own_layout(layout)
+        return _compressed(name, FORMS[form], crow_indices, col_indices, values, size, dtype, device, requires_grad, pin_memory)
 
     def of_columns(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                    requires_grad=False, check_invariants=None) -> Tensor:
-        return _compressed(name, FORMS[form], ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+        """`check_invariants` is ignored: indices are always checked, since reading beyond them is not safe."""
+        require_own_layout(layout)
+        return _compressed(name, FORMS[form], ccol_indices, row_indices, values, size, dtype, device, requires_grad, pin_memory)
 
     fn = of_rows if FORMS[form].dim == 0 else of_columns
-    fn.__doc__ = doc
+    fn.__doc__ = f"{doc} {fn.__doc__}"
     api(method=False, name=name)(fn)
 
 
@@ -220,7 +233,7 @@ _publish_conversion(sparse_bsc, "Return the nonzero blocks of matrices in compre
 
 @api(function=False)
 def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-    """Return this dense tensor, in a dtype if given."""
+    """Return this dense tensor, in a dtype if given. `masked_grad` is ignored: a dense tensor has no mask."""
     return self if dtype is None else to(self, dtype)
 
 

@@ -201,10 +201,11 @@ class SparseTensor(Tensor):
         return self._v
 
     def stride(self, dim=None):
-        """Raise: elements have no strides."""
+        """Raise: elements have no strides. `dim` is ignored: none of them has one."""
         self._without("stride()")
 
     def is_contiguous(self, memory_format=None) -> bool:
+        """Return False. `memory_format` is ignored: entries are stored in no order of dims."""
         return False
 
     def _without(self, name):

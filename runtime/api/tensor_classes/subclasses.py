@@ -98,7 +98,8 @@ def _class_between() -> type:
 
 
 def _new(cls, *data, **options):
-    """Return a tensor of the first argument, for classes that construct in `__new__`, as PyTorch's do."""
+    """Return a tensor of the first argument, for classes that construct in `__new__`, as PyTorch's do. `options` is ignored:
+    the class's own `__init__` gets them."""
     if data and isinstance(data[0], Tensor):
         return data[0].as_subclass(cls)
     t = object.__new__(cls)
@@ -108,7 +109,7 @@ def _new(cls, *data, **options):
 
 
 def _init(self, *data, **options):
-    """Raise unless the class has its own `__init__`."""
+    """Fill the tensor, for classes without an `__init__`. `options` is ignored: the class's own `__new__` got them."""
     initialiser = next(vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind))
     if data and initialiser is not _init:
         Tensor.__init__(self, *data)

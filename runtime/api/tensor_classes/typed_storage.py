@@ -135,7 +135,7 @@ class UntypedStorage(StorageBase):
         return self
 
     def copy_(self, source, non_blocking=False):
-        """Copy the values of another storage of this size."""
+        """Copy the values of another storage of this size. `non_blocking` is ignored: the copy is there when this returns."""
         self._elements().copy_(source._elements())
         return self
 
@@ -220,7 +220,8 @@ class TypedStorage(UntypedStorage):
         return self if self.dtype is dtype else TypedStorage(self._elements().to(dtype))
 
     def type(self, dtype=None, non_blocking=False):
-        """Return the old type name, or convert the elements: to a dtype, an old type, or its name."""
+        """Return the old type name, or convert the elements: to a dtype, an old type, or its name. `non_blocking` is
+        ignored: the elements are there when this returns."""
         names = {d: name for name, d in STORAGE_DTYPES.items()}
         if dtype is None:
             return in_full(names.get(self.dtype, "TypedStorage"))

@@ -26,7 +26,7 @@ class ValueMembers:
     data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
 
     def __init__(self, *args, **kwargs):
-        pass
+        """Do nothing. `args` and `kwargs` are ignored: the class's `__new__` has made the tensor of them."""
 
     @property
     def grad(self):

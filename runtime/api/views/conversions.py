@@ -140,13 +140,14 @@ def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
 
 @api(function=False)
 def pin_memory(self, device=None):
-    """Copy this tensor to page-locked memory, so that transfers to an accelerator are asynchronous. Without one return it."""
+    """Copy this tensor to page-locked memory, so that transfers to an accelerator are asynchronous. Without one return it.
+    `device` is ignored: pinned memory serves every accelerator."""
     return pinned(self)
 
 
 @api(function=False)
 def is_pinned(self, device=None) -> bool:
-    """Return whether the memory is page-locked."""
+    """Return whether the memory is page-locked. `device` is ignored: pinned memory serves every accelerator."""
     return is_page_locked(self)
 
 

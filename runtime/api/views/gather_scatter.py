@@ -56,7 +56,8 @@ def _nothing_of(x):
 
 @api(memoised=True)
 def gather(input, dim, index, *, sparse_grad=False, out=None):
-    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
+    ignored: the gradient is dense, with the same values."""
     d = canonical_dim(dim, input.ndim)
     if numel_of(index) == 0:
         return deliver(sh.reshape(_nothing_of(input), shape=shape_of(index)), out, "gather")

@@ -279,7 +279,8 @@ for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H"
 
 @api(function=False, sees=sh.expand)
 def expand(self, *sizes, size=None, implicit=False):
-    """Repeat dimensions of size 1 without copying; -1 keeps a size."""
+    """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for
+    PyTorch's own transforms."""
     shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
     lead = len(sizes) - len(shape)
     if lead < 0:

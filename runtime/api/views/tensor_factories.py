@@ -459,14 +459,15 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     """Return a copy of data with this tensor's dtype."""
     require_strided("new_tensor", layout)
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
-                  requires_grad=requires_grad)
+                  requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 @api(function=False)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return an empty tensor with given strides; its default dtype is this tensor's."""
     require_strided("new_empty_strided", layout)
-    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad,
+                         pin_memory=pin_memory)
 
 
 @api(method=False)
@@ -479,7 +480,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     for d in reversed(physical_layout):
         stride[d] = step
         step *= max(1, size[d])
-    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 @api(method=False)
@@ -488,6 +489,8 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     only the tensor."""
     require_strided("from_file", layout)
     require_device(device)
+    if pin_memory:
+        raise ArgumentError("from_file: memory that shows a file cannot be pinned; call pin_memory() for a pinned copy")
     kind = dtype_or_default(dtype).np
     if shared:
         with open(filename, "ab") as file:

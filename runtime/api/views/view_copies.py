@@ -68,5 +68,6 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 @api()
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
-    """Return the window over input's memory with the sizes and strides of src."""
+    """Return the window over input's memory with the sizes and strides of src. `dim`, `start`, `end` and `step` are ignored:
+    sizes, strides and offset of src say it all."""
     return as_strided(input, src.shape, src.stride(), src.storage_offset())

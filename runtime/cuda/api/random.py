@@ -26,7 +26,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state(device="cuda") -> Tensor:
-    """Return the state of the generator that every device draws from."""
+    """Return the state of the generator that every device draws from. `device` is ignored: there is one generator."""
     return default_generator.get_state()
 
 
@@ -36,7 +36,7 @@ def get_rng_state_all() -> list:
 
 
 def set_rng_state(new_state: Tensor, device="cuda") -> None:
-    """Set the state of the generator that every device draws from."""
+    """Set the state of the generator that every device draws from. `device` is ignored: there is one generator."""
     default_generator.set_state(new_state)
 
 

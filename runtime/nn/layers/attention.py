@@ -105,7 +105,8 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Accept a choice of kernels, without effect: attention is always computed in blocks, without a score matrix."""
+    """Accept a choice of kernels, without effect: attention is always computed in blocks, without a score matrix.
+    `set_priority` is ignored: there is one kernel."""
     chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not chosen or not all(isinstance(b, SDPBackend) for b in chosen):
         raise ArgumentError(f"sdpa_kernel takes one SDPBackend or a list of them, got {backends!r}")

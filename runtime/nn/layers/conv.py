@@ -180,6 +180,7 @@ class _LazyConv(LazyModuleMixin):
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input, *args, **kwargs):
+        """Set the shapes of parameters by an input. `args` and `kwargs` are ignored: channels alone decide."""
         self.in_channels = input.shape[-1 - self.rank]
         if self.in_channels % self.groups:
             raise ArgumentError(f"{type(self).__name__}: the {self.in_channels} channels of the input must be divisible by "

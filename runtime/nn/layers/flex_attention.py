@@ -45,7 +45,8 @@ class AuxOutput(NamedTuple):
 
 
 def noop_mask(batch, head, token_q, token_kv):
-    """Return a mask in which every query attends to every key."""
+    """Return a mask in which every query attends to every key; so `batch`, `head`, `token_q` and `token_kv` are ignored: none
+    changes it."""
     return wrap(np.ones((), np.bool_))
 
 
@@ -102,7 +103,7 @@ class BlockMask:
         """Return a mask from lists of blocks. Sizes are (batch, heads, rows[, columns]).
 
         Each row of blocks attends to the first `kv_num_blocks` of `kv_indices` where `mask_mod` allows it, and entirely to the
-        first `full_kv_num_blocks` of `full_kv_indices`.
+        first `full_kv_num_blocks` of `full_kv_indices`. `compute_q_blocks` is ignored: lists by keys are made on demand.
         """
         if kv_indices.ndim < 2 or (full_kv_num_blocks is None) != (full_kv_indices is None):
             raise ArgumentError("BlockMask.from_kv_blocks takes kv_indices of 2 dims or more, and full_kv_num_blocks and "
@@ -258,7 +259,7 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_B
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, return_aux=None):
     """Return softmax(score_mod(query @ key.T * scale)) @ value over (B, H, L, E), within the block mask. A query without
-    keys gives zeros."""
+    keys gives zeros. `kernel_options` is ignored: kernels choose their own tiles, and results do not depend on them."""
     _check(query, key, value, block_mask, enable_gqa)
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
     wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux

@@ -17,7 +17,7 @@ def empty_parameter(shape, device=None, dtype=None):
 
 
 class Identity(Module):
-    """The identity; it ignores constructor arguments."""
+    """The identity. `args` and `kwargs` are ignored: it stands in for any layer, with that layer's arguments."""
 
     def __init__(self, *args, **kwargs):
         super().__init__()

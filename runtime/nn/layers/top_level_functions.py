@@ -122,13 +122,14 @@ def bilinear(input1, input2, weight, bias=None):
 
 @_public
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
-    """Normalise each channel, by the batch's statistics in training, else by the running ones."""
+    """Normalise each channel, by the batch's statistics in training, else by the running ones. `cudnn_enabled` is ignored:
+    there is no cuDNN."""
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 @_public
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
-    """Normalise each channel of each image."""
+    """Normalise each channel of each image. `cudnn_enabled` is ignored: there is no cuDNN."""
     return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 

@@ -29,12 +29,14 @@ def broadcast(tensor, devices=None, *, out=None) -> tuple:
 
 
 def broadcast_coalesced(tensors, devices, buffer_size=10485760) -> list:
-    """Copy several tensors to each device, one list per device. `buffer_size` has no effect."""
+    """Copy several tensors to each device, one list per device. `buffer_size` is ignored: tensors are not joined
+    into buffers."""
     return [list(column) for column in zip(*(broadcast(t, devices) for t in tensors))] or [[] for _ in devices]
 
 
 def scatter(tensor, devices=None, chunk_sizes=None, dim=0, streams=None, *, out=None) -> tuple:
-    """Split a tensor along a dim into a piece per device, like `chunk` (perhaps fewer) or with `chunk_sizes`."""
+    """Split a tensor along a dim into a piece per device, like `chunk` (perhaps fewer) or with `chunk_sizes`. `streams` is
+    ignored: copies run in the current stream of their device."""
     if out is not None:
         pieces = tensor.split([o.shape[dim] for o in out], dim)
         with no_grad():
@@ -73,5 +75,6 @@ def reduce_add(inputs, destination=None):
 
 
 def reduce_add_coalesced(inputs, destination=None, buffer_size=10485760) -> tuple:
-    """Sum lists of tensors over devices, position by position."""
+    """Sum lists of tensors over devices, position by position. `buffer_size` is ignored: tensors are not joined into
+    buffers."""
     return tuple(reduce_add(column, destination) for column in zip(*inputs))
