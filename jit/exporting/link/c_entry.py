@@ -2,23 +2,29 @@
 
     int <name>_run(const <name>_tensor *in, <name>_tensor *out)
     int <name>_run(const <name>_tensor *in, <name>_tensor *out, <name>_state *state)     of a model with a state, and
-    void <name>_init_state(<name>_state *state)
+    int <name>_init_state(<name>_state *state)
     int <name>_init(const void *weights, size_t size)             if the weights are beside the library
     int <name>_set_threads(int threads)                           if more than one thread is allowed
+    const char *<name>_message(int code)
 
-They read blocks of data that `to_c` lays out: `ingot_steps` (the list), `ingot_weights`, `ingot_inputs` and `ingot_outputs`
-(expected tensors), `ingot_initial` (initial state), `ingot_slots` (one cache line for each arena; its first word is 1 while the
-arena is taken), and `ingot_arenas`.
+They read blocks of data that `to_c` lays out:
+- `ingot_steps`: the step list;
+- `ingot_weights`, and `ingot_initial`, the initial state;
+- `ingot_inputs` and `ingot_outputs`: expected tensors;
+- `ingot_slots`: one cache line for each arena, whose first word is 1 while the arena is taken; and `ingot_arenas`;
+- `ingot_messages`: a text of fixed room for each code.
+
+A run checks all that its arguments say before it writes: pointers, dtypes, sizes, alignment, and that no output shares memory
+with another tensor, with the descriptors, the state or the weights.
 """
 
 from dataclasses import dataclass
 
 from ....passes.codegen.llvm.loops import programs
 from ....passes.codegen.llvm.pool import fork_join
+from .c_checks import CHECK, CODES, SPANS, TENSOR_BYTES, aligned_text, apart_text, message_text, pointer_text
 
-TENSOR_BYTES, MOST_DIMS = 80, 8
 STAMP_BYTES = 64                 # at the start of a file of weights: identifies the model
-CODES = ("OK", "NULL", "DTYPE", "RANK", "SHAPE", "DATA", "NOT_READY", "WEIGHTS")
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Entry:
     threads    most threads of a run
     once       derived weights, computed at the first run: arguments of its step list, as (kind, byte), and its arena
     state      bytes of the state
+    state_align  alignment of the state
     updates    copies into the state at the end of a run: (kind and place, as in `writes`, byte of the state, bytes)
     """
 
@@ -48,12 +55,13 @@ class Entry:
     threads: int
     once: tuple | None = None
     state: int = 0
+    state_align: int = 1
     updates: tuple = ()
 
 
 def entry_text(e: Entry) -> str:
     """Return the module as text."""
-    parts = [_HEAD, _CHECK, _arena(e), _run(e)]
+    parts = [_HEAD, CHECK, SPANS, apart_text(e.inputs, e.outputs, _blocks(e)), _arena(e), _run(e), message_text(e.name)]
     if e.once is not None:
         parts.append(_prepare(e.once))
     if not e.embedded:
@@ -68,70 +76,15 @@ def entry_text(e: Entry) -> str:
 _HEAD = "\n".join(["@ingot_weights_at = internal global ptr null, align 8",
                    *[f"@ingot_{name} = external hidden global i8" for name in
                      ("steps", "weights", "stamp", "inputs", "outputs", "slots", "arenas", "pool_state", "once", "made",
-                      "state", "initial")],
+                      "state", "initial", "messages")],
                    f"declare void @{programs.RUNNER}(ptr)", "declare void @ingot_pool_stop()",
                    "declare i32 @ingot_pool_try_acquire()"])
 
-# Compares the dtype, rank and sizes of tensors with the expected ones.
-_CHECK = f"""
-define internal i32 @check(ptr %tensors, ptr %wanted, i64 %count) nounwind {{
-entry:
-  %missing = icmp eq ptr %tensors, null
-  br i1 %missing, label %null, label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i1, %good ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %look, label %ok
-look:
-  %byte = mul i64 %i, {TENSOR_BYTES}
-  %t = getelementptr i8, ptr %tensors, i64 %byte
-  %w = getelementptr i8, ptr %wanted, i64 %byte
-  %data = load ptr, ptr %t, align 8
-  %nodata = icmp eq ptr %data, null
-  br i1 %nodata, label %null, label %types
-types:
-  %tdp = getelementptr i8, ptr %t, i64 8
-  %wdp = getelementptr i8, ptr %w, i64 8
-  %td = load i32, ptr %tdp, align 4
-  %wd = load i32, ptr %wdp, align 4
-  %samed = icmp eq i32 %td, %wd
-  br i1 %samed, label %ranks, label %dtype
-ranks:
-  %trp = getelementptr i8, ptr %t, i64 12
-  %wrp = getelementptr i8, ptr %w, i64 12
-  %tr = load i32, ptr %trp, align 4
-  %wr = load i32, ptr %wrp, align 4
-  %samer = icmp eq i32 %tr, %wr
-  br i1 %samer, label %dims, label %rank
-dims:
-  %d = phi i32 [ 0, %ranks ], [ %d1, %dim ]
-  %moredims = icmp slt i32 %d, %wr
-  br i1 %moredims, label %dim, label %good
-dim:
-  %dl = sext i32 %d to i64
-  %db = mul i64 %dl, 8
-  %at = add i64 %db, 16
-  %tsp = getelementptr i8, ptr %t, i64 %at
-  %wsp = getelementptr i8, ptr %w, i64 %at
-  %ts = load i64, ptr %tsp, align 8
-  %ws = load i64, ptr %wsp, align 8
-  %d1 = add i32 %d, 1
-  %sames = icmp eq i64 %ts, %ws
-  br i1 %sames, label %dims, label %shape
-good:
-  %i1 = add i64 %i, 1
-  br label %next
-ok:
-  ret i32 0
-null:
-  ret i32 {CODES.index("NULL")}
-dtype:
-  ret i32 {CODES.index("DTYPE")}
-rank:
-  ret i32 {CODES.index("RANK")}
-shape:
-  ret i32 {CODES.index("SHAPE")}
-}}"""
+def _blocks(e: Entry) -> list:
+    """Return the memory that outputs may not share besides that of tensors: (pointer, bytes)."""
+    blocks = [("%in", e.inputs * TENSOR_BYTES), ("%out", e.outputs * TENSOR_BYTES)]
+    blocks += [("%state", e.state)] if e.state else []
+    return blocks + ([] if e.embedded else [("%weights", e.weight_bytes - STAMP_BYTES)])
 
 
 def _arena(e: Entry) -> str:
@@ -173,10 +126,10 @@ def _run(e: Entry) -> str:
     for number, (kind, value) in enumerate(block):
         lines += [f"  %b{number} = getelementptr i8, ptr %block, i64 {8 * number}",
                   f"  store {kind} {value}, ptr %b{number}, align 8"]
-    base = "  %weights = getelementptr i8, ptr @ingot_weights, i64 0\n  br label %begin" if e.embedded else f"""
+    base = "  %weights = getelementptr i8, ptr @ingot_weights, i64 0\n  br label %given" if e.embedded else f"""
   %weights = load atomic ptr, ptr @ingot_weights_at acquire, align 8
   %unset = icmp eq ptr %weights, null
-  br i1 %unset, label %notready, label %begin
+  br i1 %unset, label %notready, label %given
 notready:
   ret i32 {CODES.index("NOT_READY")}"""
     ready = "" if e.threads == 1 else f"""
@@ -187,16 +140,14 @@ notready:
   store atomic i64 %now, ptr %threadsp monotonic, align 8"""
     updates = []
     for number, (kind, where, to, size) in enumerate(e.updates):
-        updates += [*_written(f"%u{number}", kind, where), f"  %s{number} = getelementptr i8, ptr %state, i64 {to}",
-                    f"  call void @copy(ptr %s{number}, ptr %u{number}, i64 {size})"]
+        updates += [f"  %s{number} = getelementptr i8, ptr %state, i64 {to}",
+                    f"  call void @copy(ptr %s{number}, ptr %w{e.writes.index((kind, where))}, i64 {size})"]
+    state = pointer_text("state", e.state_align, "ins") if e.state else "  br label %ins"
     return f"""
 define i32 @{e.name}_run(ptr %in, ptr %out{", ptr %state" if e.state else ""}) nounwind {{
 entry:
   %block = alloca [{len(block)} x i64], align 64
-  %nostate = icmp eq ptr {"%state" if e.state else "%block"}, null
-  br i1 %nostate, label %missing, label %ins
-missing:
-  ret i32 {CODES.index("NULL")}
+{state}
 ins:
   %badin = call i32 @check(ptr %in, ptr @ingot_inputs, i64 {e.inputs})
   %goodin = icmp eq i32 %badin, 0
@@ -211,6 +162,11 @@ wrongout:
   ret i32 %badout
 place:
 {base}
+given:
+  %apart = call i1 @apart(ptr %in, ptr %out, ptr {"%state" if e.state else "null"}, ptr %weights)
+  br i1 %apart, label %begin, label %shared
+shared:
+  ret i32 {CODES.index("OVERLAP")}
 begin:{ready}{"" if e.once is None else chr(10) + "  call void @prepare(ptr %weights)"}
   %number = call i64 @take()
   %skip = mul i64 %number, {e.arena}
@@ -239,9 +195,9 @@ def _written(name, kind, where) -> list:
     return [f"  {name}p = getelementptr i8, ptr %out, i64 {TENSOR_BYTES * where}", f"  {name} = load ptr, ptr {name}p, align 8"]
 
 
-# Copies bytes without calling the system's memcpy.
+# Copies bytes without the system's memcpy, which LLVM would call for such a loop.
 _COPY = """
-define internal void @copy(ptr %to, ptr %from, i64 %size) nounwind noinline {
+define internal void @copy(ptr %to, ptr %from, i64 %size) nounwind noinline "no-builtins" {
 entry:
   %whole = and i64 %size, -8
   br label %words
@@ -275,10 +231,12 @@ done:
 def _init_state(e: Entry) -> str:
     """Return the function that fills in the initial state."""
     return f"""
-define void @{e.name}_init_state(ptr %state) nounwind {{
+define i32 @{e.name}_init_state(ptr %state) nounwind {{
 entry:
+{pointer_text("state", e.state_align, "good")}
+good:
   call void @copy(ptr %state, ptr @ingot_initial, i64 {e.state})
-  ret void
+  ret i32 0
 }}"""
 
 
@@ -324,16 +282,16 @@ def _init(e: Entry) -> str:
 define i32 @{e.name}_init(ptr %weights, i64 %size) nounwind {{
 entry:
   %missing = icmp eq ptr %weights, null
-  br i1 %missing, label %null, label %sizes
+  br i1 %missing, label %null, label %there
 null:
   ret i32 {CODES.index("NULL")}
-sizes:
+there:
   %fits = icmp eq i64 %size, {e.weight_bytes}
   br i1 %fits, label %next, label %wrong
 next:
-  %i = phi i64 [ 0, %sizes ], [ %i1, %same ]
+  %i = phi i64 [ 0, %there ], [ %i1, %same ]
   %more = icmp ult i64 %i, {STAMP_BYTES}
-  br i1 %more, label %look, label %good
+  br i1 %more, label %look, label %ours
 look:
   %ap = getelementptr i8, ptr %weights, i64 %i
   %bp = getelementptr i8, ptr @ingot_stamp, i64 %i
@@ -344,6 +302,8 @@ look:
   br i1 %equal, label %same, label %wrong
 same:
   br label %next
+ours:
+{aligned_text("weights", STAMP_BYTES, "good")}
 good:
   %start = getelementptr i8, ptr %weights, i64 {STAMP_BYTES}
   store atomic ptr %start, ptr @ingot_weights_at release, align 8

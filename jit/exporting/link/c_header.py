@@ -6,7 +6,8 @@ import textwrap
 
 from ..capture.example_inputs import unique
 from ..capture.signature import Signature
-from .c_entry import CODES, MOST_DIMS, Entry
+from .c_checks import MEANINGS, MOST_DIMS
+from .c_entry import Entry
 
 # Numbers and element types of dtypes in C, by name.
 DTYPES = {"bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
@@ -19,15 +20,13 @@ _KEYWORDS = frozenset([
     "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "union", "unsigned", "using",
     "virtual", "void", "volatile", "while"])
 NUMBERS = {name: number for number, name in enumerate(DTYPES)}
-_MEANINGS = ("", "a pointer is NULL", "a tensor has another dtype", "a tensor has another rank", "a tensor has other sizes",
-             "a value cannot be computed with, such as an index out of range", "the weights were not given yet",
-             "these are not the weights of this model")
 
 _HEAD = """/* {name}: made by ingot {version}.
  *
  *     {signature}
  *
- * Every function returns one of the codes below. Any number of threads may call {name}_run at the same time. Nothing is
+ * A function that can fail returns one of the codes below; {name}_message gives its text. It has written nothing then, but for
+ * outputs of a run that failed with {upper}_DATA. Any number of threads may call {name}_run at the same time. Nothing is
  * allocated and no file is touched: inner values lie in {memory} bytes of memory that belong to the library, {arenas} arenas,
  * one for each run that is under way. A run that finds all of them taken waits for one.
  *
@@ -41,6 +40,9 @@ _HEAD = """/* {name}: made by ingot {version}.
 
 #ifdef __cplusplus
 extern "C" {{
+#define {upper}_AT_LEAST(count)
+#else
+#define {upper}_AT_LEAST(count) static count     /* lets compilers see an array that is too short */
 #endif
 """
 
@@ -67,8 +69,8 @@ int {name}_set_threads(int threads);
 """
 
 _RUN = """
-/* Computes the outputs. The data of every output is memory of its size, apart from that of the inputs. */
-int {name}_run(const {name}_tensor *in, {name}_tensor *out);
+/* Computes the outputs. The data of every output is memory of its size, apart from all other arguments. */
+int {name}_run({arguments});
 """
 
 _STATE = """
@@ -78,11 +80,16 @@ typedef struct {{
 }} {name}_state;
 
 /* Gives a state the values that it had when the model was written. */
-void {name}_init_state({name}_state *state);
+int {name}_init_state({name}_state *state);
 
 /* Computes the outputs from the inputs and a state, which is another one afterwards (as it was, if the run fails). The data of
- * every output is memory of its size, apart from that of the inputs. Runs with one state follow each other. */
-int {name}_run(const {name}_tensor *in, {name}_tensor *out, {name}_state *state);
+ * every output is memory of its size, apart from all other arguments. Runs with one state follow each other. */
+int {name}_run({arguments}, {name}_state *state);
+"""
+
+_MESSAGE = """
+/* Returns what a code means, as text of the library. */
+const char *{name}_message(int code);
 """
 
 _END = """
@@ -96,19 +103,26 @@ _END = """
 def header_text(e: Entry, signature: Signature, version: str, outside) -> str:
     """Return the text of the header. `outside` are the system's functions that the library calls."""
     upper = e.name.upper()
-    words = {"name": e.name, "upper": upper, "version": version, "signature": signature, "arenas": e.arenas,
+    words = {"name": e.name, "upper": upper, "version": version, "signature": _in_comment(signature), "arenas": e.arenas,
              "memory": e.arena * e.arenas, "dims": MOST_DIMS, "size": e.weight_bytes, "threads": e.threads,
-             "outside": outside_text(outside), "fields": _fields(e, signature)}
+             "outside": outside_text(outside), "fields": _fields(e, signature), "arguments": _arguments(e)}
     lines = [f"#define {upper}_{d.upper()} {NUMBERS[d]}    /* {c} */" for d, c in DTYPES.items()] + [""]
     lines += [f"#define {upper}_{code} {number}{f'    /* {meaning} */' if meaning else ''}"
-              for number, (code, meaning) in enumerate(zip(CODES, _MEANINGS))]
+              for number, (code, meaning) in enumerate(MEANINGS.items())]
     tensors = [f"#define {upper}_INPUTS {e.inputs}", *_tensors(upper, "IN", signature.users(signature.inputs)),
                f"#define {upper}_OUTPUTS {e.outputs}", *_tensors(upper, "OUT", signature.users(signature.outputs))]
     parts = [_HEAD, "\n".join(lines).replace("{", "{{").replace("}", "}}") + "\n", _TENSOR,
              "\n" + "\n".join(tensors).replace("{", "{{").replace("}", "}}") + "\n"]
     parts += [] if e.embedded else [_INIT]
     parts += [_THREADS] if e.threads > 1 else []
-    return "".join([part.format(**words) for part in [*parts, _STATE if e.state else _RUN, _END]])
+    return "".join([part.format(**words) for part in [*parts, _STATE if e.state else _RUN, _MESSAGE, _END]])
+
+
+def _arguments(e: Entry) -> str:
+    """Return the parameters for tensors."""
+    upper = e.name.upper()
+    return (f"const {e.name}_tensor in[{upper}_AT_LEAST({upper}_INPUTS)], "
+            f"{e.name}_tensor out[{upper}_AT_LEAST({upper}_OUTPUTS)]")
 
 
 def _fields(e: Entry, signature: Signature) -> str:
@@ -119,7 +133,8 @@ def _fields(e: Entry, signature: Signature) -> str:
     for name, buffer, spec, (*_, to, size), end in zip(_members(signature.state), signature.state, specs, e.updates, ends):
         sizes = "x".join(map(str, spec.shape)) or "a number"
         if size:
-            lines.append(f"    {DTYPES[spec.dtype.name]} {name}[{math.prod(spec.shape)}];    /* {buffer}: {sizes} */")
+            member = f"{DTYPES[spec.dtype.name]} {name}[{math.prod(spec.shape)}]"
+            lines.append(f"    {member};    /* {_in_comment(buffer)}: {sizes} */")
         if end - to > size:
             lines.append(f"    unsigned char {name}_pad[{end - to - size}];")
     return "\n".join(lines)
@@ -129,6 +144,11 @@ def _members(names) -> list:
     """Return names of buffers as names of struct members."""
     plain = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     return unique([f"_{name}" if name in _KEYWORDS or name[0].isdigit() else name for name in plain])
+
+
+def _in_comment(name) -> str:
+    """Return a name of a model, or text with such names, so that it does not end a comment."""
+    return re.sub(r"[^ -~]|\\|\*(?=/)|/(?=\*)", "_", str(name))
 
 
 def outside_text(outside) -> str:
@@ -143,4 +163,4 @@ def _tensors(upper, kind, specs):
     for number, s in enumerate(specs):
         sizes = ", ".join(map(str, s.shape)) or "0"
         yield (f"#define {upper}_{kind}{number}(pointer) {{(void *)(pointer), {upper}_{s.dtype.name.upper()}, {len(s.shape)}, "
-               f"{{{sizes}}}}}    /* {s.name} */")
+               f"{{{sizes}}}}}    /* {_in_comment(s.name)} */")

@@ -6,7 +6,6 @@ No tool of the system is needed: LLVM compiles the functions around the step lis
 import hashlib
 import os
 import re
-import struct
 import tempfile
 from typing import NamedTuple
 
@@ -29,7 +28,8 @@ from ..file.cross_compile import entry_for
 from ..file.image import Image
 from ..file.model import Model
 from . import c_header
-from .c_entry import MOST_DIMS, STAMP_BYTES, Entry, entry_text
+from .c_checks import MOST_DIMS, expected_bytes, message_bytes
+from .c_entry import STAMP_BYTES, Entry, entry_text
 from .elf import relocatable, shared_library
 from .linker import Link
 
@@ -204,7 +204,7 @@ def _entry(model, runs, weight_offsets, state_offsets, name, embed, threads, con
     arena = _rounded(image.arena) + _LINE
     writes, updates = state.from_arena(arena)
     return Entry(name, own, len(image.outputs) - len(state_offsets), tuple(map(place, image.reads)), writes, arena + state.size,
-                 concurrency, embed, weight_bytes, threads, once, state.whole, updates)
+                 concurrency, embed, weight_bytes, threads, once, state.whole, state.align, updates)
 
 
 class _NextState:
@@ -214,6 +214,7 @@ class _NextState:
 
     size     bytes in the arena
     whole    bytes of the state
+    align    alignment of the state
     """
 
     def __init__(self, image, state_offsets):
@@ -222,6 +223,7 @@ class _NextState:
         self._copies: list = []
         self._count = len(image.writes)
         self.size = self.whole = 0
+        self.align = max([image.writes[number][0].itemsize for number in image.outputs[count:]], default=1)
         for number, to in zip(image.outputs[count:], state_offsets):
             dtype, shape = image.writes[number]
             size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
@@ -262,12 +264,7 @@ def _joined(arrays) -> tuple:
 
 
 def _tensor_rows(specs) -> bytes:
-    """Return expected tensors, as C tensors without data."""
-    rows = []
-    for s in specs:
-        sizes = [*s.shape, *[0] * (MOST_DIMS - len(s.shape))]
-        rows.append(struct.pack(f"<Qii{MOST_DIMS}q", 0, c_header.NUMBERS[s.dtype.name], len(s.shape), *sizes))
-    return b"".join(rows)
+    return b"".join([expected_bytes(s, c_header.NUMBERS[s.dtype.name]) for s in specs])
 
 
 def _link(entry, runs, target, signature, weights, initial, stamp) -> Link:
@@ -276,14 +273,14 @@ def _link(entry, runs, target, signature, weights, initial, stamp) -> Link:
     pool_text = fork_join.serial_text(target) if entry.threads == 1 else fork_join.pool_text(target)
     link.add("pool", compile.emit_object(pool_text, target))
     link.add("runner", compile.emit_object(programs.runner_text(target), target))
-    link.add("entry", compile.emit_object(entry_text(entry), target))
+    link.add("entry", compile.emit_object(entry_text(entry), target, "O2"))
     for name in dict.fromkeys(name for image in lists.values() for _, name, _ in image.code):
         link.add(f"kernel {name}", runs.objects[name])
     for symbol, source in _POOL.items():
         link.provide(symbol, (source, symbol))
     blocks = {"inputs": (_tensor_rows(signature.users(signature.inputs)), False),
               "outputs": (_tensor_rows(signature.users(signature.outputs)), False), "slots": (_LINE * entry.arenas, True),
-              "arenas": (entry.arena * entry.arenas, True), "stamp": (stamp, False),
+              "arenas": (entry.arena * entry.arenas, True), "stamp": (stamp, False), "messages": (message_bytes(), False),
               "weights": (weights if entry.embedded else bytes(_LINE), False), "state": (_LINE, True),
               **{name: (image.words.tobytes(), True) for name, image in lists.items()}}
     if entry.state:
@@ -298,7 +295,8 @@ def _link(entry, runs, target, signature, weights, initial, stamp) -> Link:
             link.address(block, 8 * at, (f"kernel {name}", symbol))
         for at, first in image.tables:
             link.address(block, 8 * at, (block, 8 * first))
-    functions = {"run": True, "init_state": entry.state, "init": not entry.embedded, "set_threads": entry.threads > 1}
+    functions = {"run": True, "message": True, "init_state": entry.state, "init": not entry.embedded,
+                 "set_threads": entry.threads > 1}
     for function in [function for function, is_there in functions.items() if is_there]:
         link.export(f"{entry.name}_{function}", "entry", f"{entry.name}_{function}")
     return link
