@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
 from .user_code import dict_of, has_library_methods, is_user_code
@@ -310,7 +311,9 @@ def follow(root, steps):
                 value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
             else:
                 value = value[key]
-        except Exception:       # of a user's __getattr__ or __getitem__
+        except Exception as error:       # of a user's __getattr__ or __getitem__
+            if is_interrupt(error, of_user=True):
+                raise
             return MISSING
     return value
 

@@ -9,6 +9,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+from ...ir.interrupts import is_interrupt
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.reads import MISSING
 from .absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
@@ -195,16 +196,20 @@ class _EntryTests:
 
     def compiled(self):
         """Return a function that returns True only if all tests hold."""
-        names: dict = {}
+        names: dict = {"__name__": __name__, "is_interrupt": is_interrupt}
 
         def name(value):
             names[f"o{len(names)}"] = value
             return f"o{len(names) - 1}"
 
-        test = " and ".join(self.lines(name))
-        source = f"def test():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
-        exec(compile(source, "<class>", "exec"), names)
-        return names.pop("test")
+        exec(compile(source_of_check(" and ".join(self.lines(name))), "<class>", "exec"), names)
+        return names.pop("check")
+
+
+def source_of_check(test: str) -> str:
+    """Return the source of a function that returns whether a test holds: False if it raises. It needs `is_interrupt`."""
+    return (f"def check():\n    try:\n        return {test}\n    except Exception as error:\n"
+            "        if is_interrupt(error, of_user=True):\n            raise\n        return False\n")
 
 
 def _version_of(cls):

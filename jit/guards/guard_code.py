@@ -13,11 +13,12 @@ import types
 from functools import cached_property, partial
 from typing import Any
 
+from ...ir.interrupts import is_interrupt
 from ...runtime.core.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
 from ..bytecode.user_code import dict_of
 from .absence import AbsentNames
-from .class_entries import ClassTests
+from .class_entries import ClassTests, source_of_check
 from .guards import FunctionGuard, Guard, StructureCondition
 from .locations import SameAs
 from .snapshot import Exactly, Snapshot
@@ -25,9 +26,8 @@ from .snapshot import Exactly, Snapshot
 
 def quick_check(guards):
     """Compile guards to a function that returns True only if all hold."""
-    names: dict[str, Any] = {"__name__": __name__, "Structure": Structure}
-    test = " and ".join(tests_of(guards, names)) or "True"
-    source = f"def check():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
+    names: dict[str, Any] = {"__name__": __name__, "Structure": Structure, "is_interrupt": is_interrupt}
+    source = source_of_check(" and ".join(tests_of(guards, names)) or "True")
     exec(compile(source, "<guards>", "exec"), names)
     return names.pop("check")       # (its globals would hold it)
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import config
+from ...ir.interrupts import is_interrupt
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
 from ...runtime.autograd.function import run_forward
@@ -594,6 +595,8 @@ def _answer(function, *args, **kwargs):
     try:
         return function(*args, **kwargs)
     except Exception as error:
+        if is_interrupt(error, of_user=True):
+            raise
         return type(error)
 
 

@@ -5,6 +5,7 @@ import sys
 import types
 from typing import Any, Protocol
 
+from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
@@ -78,7 +79,9 @@ def pickled(value) -> Any:
     """Return a function that pickles an object, or None if that cannot be done."""
     try:
         pickle.dumps(value, 4)
-    except Exception:
+    except Exception as error:
+        if is_interrupt(error, of_user=True):
+            raise
         return None
     return lambda: _Pickled(pickle.dumps(value, 4))
 

@@ -5,6 +5,7 @@ replay sets none, so a switch that is left changed is refused. One that was set 
 might change.
 """
 
+from ...ir.interrupts import is_interrupt
 from ...runtime.core.storage import user_line
 from ...runtime.core.switches import Switch
 from ..errors.errors import RecordingStatus, at
@@ -18,6 +19,8 @@ def _outcome(question):
     try:
         return question()
     except Exception as error:
+        if is_interrupt(error, of_user=True):
+            raise
         return type(error)
 
 

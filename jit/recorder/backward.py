@@ -8,6 +8,7 @@ from bisect import insort_left
 from collections import Counter
 from operator import attrgetter
 
+from ...ir.interrupts import is_interrupt
 from ...ir.ops.core.elementwise import add
 from ...runtime.autograd.engine import Backward, runs_no_user_code
 from ...runtime.core.composite_tensors import PARTS
@@ -38,6 +39,8 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     except TraceError:
         raise
     except Exception as e:
+        if is_interrupt(e, of_user=True):
+            raise
         error, found = e.with_traceback(None), walk.complete()
     finally:
         tls.m.observer = observer

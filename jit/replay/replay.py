@@ -7,6 +7,7 @@ from its start.
 import numpy as np
 
 from ...ir.errors import DeviceError
+from ...ir.interrupts import is_interrupt
 from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
@@ -114,8 +115,8 @@ class Replay:
         except (errors.NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
             raise
         except Exception as error:
-            if work.job.compiled is None:         # it could not be compiled
-                raise
+            if work.job.compiled is None or is_interrupt(error, of_user=segment.region.calls_host):
+                raise                             # (it could not be compiled)
             raise Failed(error) from error
         for position, slot in work.keep:
             self.env[slot] = found[position]

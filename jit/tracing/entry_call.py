@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import config
+from ...ir.interrupts import is_interrupt
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
@@ -113,7 +114,8 @@ class _Writer:
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
-            "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same}
+            "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same,
+            "is_interrupt": is_interrupt}
 
     def function(self, inputs, ready, positions):
         """Return the function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and returns
@@ -129,7 +131,8 @@ class _Writer:
                  *self._results(positions)]
         body = "\n".join([f"            {line}" for line in lines])
         source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
-                 "        except Exception:\n            return MISS      # the full path reports the error\n" \
+                 "        except Exception as error:\n            if is_interrupt(error): raise\n" \
+                 "            return MISS      # the full path reports the error\n" \
                  "    return quick\n"
         space: dict = {"__name__": __name__}
         exec(compile(source, "<quick>", "exec"), space)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ir.dtype import DType
 from ...ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
+from ...ir.interrupts import is_interrupt
 from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
@@ -223,11 +224,11 @@ def after_failure(op, kernel, arrays, params, error):
     if type(error) is RuntimeError and "cannot enter context" in str(error):
         with np.errstate(all="ignore"):
             return kernel(*arrays, **params)
-    m = tls.m
-    m.failures += 1
-    if m.recorder is not None and refusal(op, arrays, params) is None:
+    m, is_foreign = tls.m, is_interrupt(error, of_user=True)
+    m.failures += not is_foreign
+    if m.recorder is not None and not is_foreign and refusal(op, arrays, params) is None:
         m.recorder.failed(op)       # for other values it might not
-    if isinstance(error, IngotError):
+    if is_foreign or isinstance(error, IngotError):
         try:
             raise error
         finally:

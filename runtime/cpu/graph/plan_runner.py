@@ -10,6 +10,8 @@ import numpy as np
 
 from ....ir.errors import IngotError
 from ....ir.graph.printer import format_line
+from ....ir.interrupts import is_interrupt
+from ....ir.ops.core.host_call import host_call
 from ....ir.target import host
 from ....passes.codegen.llvm.loops.strategies import STREAMING
 from ....passes.schedule.plan_steps import Fused, Run, shallow
@@ -131,7 +133,9 @@ class NativeRun:
     def _launch(self, arena, args):
         try:
             self.entry(self.address, arena, *args)
-        except TypeError:
+        except TypeError as error:
+            if is_interrupt(error):
+                raise
             args = self._run_on_copies(arena, args)
         self.check(arena, args)
         self.arenas.give(arena)
@@ -181,7 +185,9 @@ class NativeRun:
             made = [make(shape, dtype) for shape, dtype in shapes]
             try:
                 entry(address, arena, *arrays, *made)
-            except TypeError:
+            except TypeError as error:
+                if is_interrupt(error):
+                    raise
                 self._run_on_copies(arena, [*arrays, *made])
             arenas.give(arena)
             return made
@@ -200,7 +206,9 @@ class NativeRun:
             args = [*[arrays[i] for i in reads], *made]
             try:
                 entry(address, arena, *args)
-            except TypeError:
+            except TypeError as error:
+                if is_interrupt(error):
+                    raise
                 args = self._run_on_copies(arena, args)
             if can_fail and arena[:WORD].view(np.int64).item():
                 self._fail(arena, args)
@@ -234,6 +242,8 @@ def call_kernel(node, kernel, arguments, params):
     except IngotError:
         raise
     except Exception as e:
+        if is_interrupt(e, of_user=node.op is host_call):
+            raise
         raise IngotError(f"{node.op.name}{where(node)} failed in traced code: {e}") from e
 
 
