@@ -162,7 +162,7 @@ class Graph:
         return found[0]
 
     def find_nodes(self, *, op: str, target=None, sort: bool = True) -> list[Node]:
-        """Return the nodes of a kind, and with a target if given."""
+        """Return the nodes of a kind, and with a target if given. `sort` is ignored: they are in the order of the graph."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     def erase_node(self, to_erase: Node) -> None:
@@ -210,7 +210,10 @@ class Graph:
     # Text.
 
     def python_code(self, root_module: str = "self", **options) -> PythonCode:
-        """Return the graph as a Python function, with the objects that the code names."""
+        """Return the graph as a Python function, with the objects that the code names. It has no comments on shapes and no
+        colours, so `options` that ask for them are refused."""
+        if any(options.values()):
+            raise ArgumentError(f"python_code writes code without comments or colours, got {options}; leave these out")
         return python_code(self, root_module)
 
     def __str__(self):

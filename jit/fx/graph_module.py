@@ -176,7 +176,8 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
                        colored: bool = False) -> str:
-        """Return the code as a class, with those of submodules; print it by default."""
+        """Return the code as a class, with those of submodules; print it by default. `include_stride`, `include_device` and
+        `colored` are ignored: nodes have neither layouts nor colours."""
         parts = [_as_class(type(self).__name__, self._code)]
         parts += [_as_class(name, child._code) for name, child in self.named_children() if isinstance(child, GraphModule)]
         text = "\n".join(parts)

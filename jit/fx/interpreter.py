@@ -17,6 +17,9 @@ class Interpreter:
 
     garbage_collect_values   whether values are dropped after their last use
     graph                    a graph in place of the module's
+
+    Each method gets `target`, `args` and `kwargs`, and those that its kind of node does not have are ignored: all methods are
+    called alike.
     """
 
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
@@ -40,7 +43,8 @@ class Interpreter:
             self.user_to_last_uses.setdefault(user, []).append(used)
 
     def run(self, *args, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """Run the graph on arguments; `initial_env` has values of nodes that do not run."""
+        """Run the graph on arguments; `initial_env` has values of nodes that do not run. `enable_io_processing` is ignored:
+        graphs take the arguments as they are."""
         self.env = dict(initial_env or {})
         self.args_iter = iter(args)
         for node in self.graph.nodes:

@@ -152,7 +152,8 @@ def get_proxy_mode() -> None:
 def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _allow_non_fake_inputs=False, *,
             pre_dispatch=False, record_module_stack=False) -> Callable:
     """Return a function of example inputs that returns the GraphModule of `f` for such inputs. Nodes call ingot's public
-    functions, one for each call of the program. Captured tensors are attributes."""
+    functions, one for each call of the program. Captured tensors are attributes. `pre_dispatch` is ignored: nodes are always
+    what the program calls. `record_module_stack` is ignored: nodes have no paths of modules."""
     if tracing_mode not in ("real", "fake"):
         raise ArgumentError(f"make_fx runs the function with values (tracing_mode='real'), so sizes are numbers; got "
                             f"{tracing_mode!r}. jit.trace takes sizes that change")

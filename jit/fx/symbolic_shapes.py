@@ -57,7 +57,7 @@ def guard_scalar(a) -> bool | int | float:
 
 
 def optimization_hint(a, fallback=None) -> Any:
-    """Return the value of a number in this call, without a guard."""
+    """Return the value of a number in this call, without a guard. `fallback` is ignored: every number has a value."""
     return symbolic.hint(a)
 
 

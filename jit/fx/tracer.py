@@ -154,7 +154,8 @@ class Tracer(TracerBase):
     # Methods to override.
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Return whether a call of a module is one node: true for ingot's own layers except Sequential."""
+        """Return whether a call of a module is one node: true for ingot's own layers except Sequential. `module_qualified_name`
+        is ignored: only overrides look at it."""
         return f"{type(m).__module__}.".startswith(tuple([f"{p}." for p in _OWN_LAYERS])) and not isinstance(m, Sequential)
 
     def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
@@ -165,7 +166,8 @@ class Tracer(TracerBase):
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
-        """Return an attribute of a module during a trace: parameters and buffers are proxies."""
+        """Return an attribute of a module during a trace: parameters and buffers are proxies. `attr` is ignored: only overrides
+        look at it."""
         path = self.tensor_attrs.get(attr_val) if isinstance(attr_val, Tensor) else None
         if path is None or not (isinstance(attr_val, Parameter) or self.proxy_buffer_attributes):
             return attr_val

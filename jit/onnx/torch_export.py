@@ -85,8 +85,13 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
     dims. Weights are always part of the model, operators always those of ONNX. Without a path `f` the model is returned.
 
     `stateful` is as for `to_onnx`: without it a function that writes to buffers is refused, where PyTorch omits the writes.
-    `verbose`, `do_constant_folding`, `dynamo` and the arguments from `autograd_inlining` on change nothing.
+    `dynamo`, `autograd_inlining`, `do_constant_folding` and `optimize` are ignored: there is one way to export. `verbose` is
+    ignored: nothing is printed. No reports are written, so `report`, `profile` and `dump_exported_program` are refused, and
+    `artifacts_dir`, their folder, is ignored: nothing is put there.
     """
+    if report or profile or dump_exported_program:
+        raise ArgumentError("onnx.export writes no reports; leave report, profile and dump_exported_program out, and see "
+                            "jit.trace(model).explain()")
     _refuse(export_params, operator_export_type, custom_opsets, custom_translation_table, export_modules_as_functions)
     given: Any = args if isinstance(args, tuple) else (args,)
     if given and isinstance(given[-1], dict) and kwargs is None:

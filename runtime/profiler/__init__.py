@@ -108,7 +108,8 @@ class profile:
     record_shapes    shapes of the arguments, for `key_averages(group_by_input_shape=True)`
     profile_memory   bytes of results; with_stack: the user's line; with_flops: floating point operations
     acc_events       keeps the events of earlier rounds
-    activities, use_cuda, with_modules, experimental_config and execution_trace_observer are accepted and change nothing.
+    `activities` and `use_cuda` are ignored: whatever runs is recorded. `with_modules` is ignored: no event names a module.
+    `experimental_config`, `execution_trace_observer` and `custom_trace_id_callback` are ignored: they are for PyTorch's Kineto.
     """
 
     def __init__(self, *, activities: Iterable | None = None, schedule=None, on_trace_ready=None, record_shapes=False,
@@ -195,7 +196,8 @@ class profile:
         return EventList(self._events, self.profile_memory, self.with_flops)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False) -> EventList:
-        """Return sums of events by name, and optionally by the shapes of arguments or the user's line."""
+        """Return sums of events by name, and optionally by the shapes of arguments or the user's line.
+        `group_by_overload_name` is ignored: operators have no overloads."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def add_metadata(self, key: str, value: str):

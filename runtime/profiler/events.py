@@ -12,11 +12,13 @@ Interval = namedtuple("Interval", "start end")
 _WIDE = 55       # default width of the column of names
 
 
-def spelled_time(us: float) -> str:
-    """Return a time as tables show it."""
-    if us >= 1e6:
-        return f"{us / 1e6:.3f}s"
-    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+
+
+def spelled_time(us: float, unit: str | None = None) -> str:
+    """Return a time as tables show it, in a unit (by default a readable one)."""
+    unit = next((u for u, size in _UNITS.items() if us >= size), "us") if unit is None else unit
+    return f"{us / _UNITS[unit]:.3f}{unit}"
 
 
 def spelled_bytes(n: float) -> str:
@@ -131,7 +133,10 @@ class EventList(list):
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=_WIDE,
               max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None) -> str:
-        """Return a table of at most `row_limit` rows (-1: all), the largest of the field `sort_by` first."""
+        """Return a table of at most `row_limit` rows (-1: all), the largest of the field `sort_by` first. Times are in
+        `time_unit` ("s", "ms" or "us"; by default each in a readable one)."""
+        if time_unit is not None and time_unit not in _UNITS:
+            raise ArgumentError(f"table: time_unit is one of {', '.join(map(repr, _UNITS))}, got {time_unit!r}")
         shown = list(self)
         if top_level_events_only:
             shown = [e for e in shown if getattr(e, "cpu_parent", None) is None]
@@ -142,25 +147,26 @@ class EventList(list):
             shown.sort(key=lambda e: -getattr(e, sort_by))
         shown = shown if row_limit < 0 else shown[:row_limit]
         total = self.self_cpu_time_total
-        columns = self._columns(shown, total or 1.0, max_name_column_width, max_shapes_column_width, max_src_column_width)
+        columns = self._columns(shown, total or 1.0, max_name_column_width, max_shapes_column_width, max_src_column_width,
+                                time_unit)
         rows = [[name for name, _ in columns], *[[cell(e) for _, cell in columns] for e in shown]]
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = ["  ".join([c.rjust(w) for c, w in zip(row, widths)]) for row in rows]
         rule = "  ".join(["-" * w for w in widths])
         return "\n".join([*([header] if header else []), rule, lines[0], rule, *lines[1:], rule,
-                          f"Self CPU time total: {spelled_time(total)}", ""])
+                          f"Self CPU time total: {spelled_time(total, time_unit)}", ""])
 
-    def _columns(self, shown, total, name_width, shapes_width, source_width):
+    def _columns(self, shown, total, name_width, shapes_width, source_width, unit):
         def cut(text, width):
             return text if not width or len(text) <= width else text[:width - 3] + "..."
 
         columns: list = [
             ("Name", lambda e: cut(e.key, name_width)),
             ("Self CPU %", lambda e: f"{100 * e.self_cpu_time_total / total:.2f}%"),
-            ("Self CPU", lambda e: e.self_cpu_time_total_str),
+            ("Self CPU", lambda e: spelled_time(e.self_cpu_time_total, unit)),
             ("CPU total %", lambda e: f"{100 * e.cpu_time_total / total:.2f}%"),
-            ("CPU total", lambda e: e.cpu_time_total_str),
-            ("CPU time avg", lambda e: e.cpu_time_str)]
+            ("CPU total", lambda e: spelled_time(e.cpu_time_total, unit)),
+            ("CPU time avg", lambda e: spelled_time(e.cpu_time, unit))]
         if self._memory:
             columns += [("CPU Mem", lambda e: spelled_bytes(e.cpu_memory_usage)),
                         ("Self CPU Mem", lambda e: spelled_bytes(e.self_cpu_memory_usage))]

@@ -40,8 +40,12 @@ class record_function(ContextDecorator):
 
 
 class profile:
-    """The profile of `autograd.profiler`: it records all of the `with` block. `use_device`, `use_cuda` and `use_kineto` change
-    nothing; work on a device counts as the time in which it was started."""
+    """The profile of `autograd.profiler`: it records all of the `with` block.
+
+    `use_device`, `use_cuda` and `use_cpu` are ignored: work on a device counts as the time in which it was started.
+    `with_modules` is ignored: no event names a module. `acc_events` is ignored: a block is one round. `use_kineto`,
+    `experimental_config` and `custom_trace_id_callback` are ignored: they are for PyTorch's Kineto.
+    """
 
     def __init__(self, enabled=True, *, use_device=None, record_shapes=False, with_flops=False, profile_memory=False,
                  with_stack=False, with_modules=False, use_kineto=False, use_cpu=True, experimental_config=None,

@@ -82,7 +82,7 @@ class FakeQuantize(FakeQuantizeBase):
         self.register_buffer("zero_point", FUNCTIONS["zeros"](1, dtype=dt.float32 if floating else dt.int32))
 
     def calculate_qparams(self, **kwargs):
-        """Return (scale, zero point) from the observer."""
+        """Return (scale, zero point) from the observer. `kwargs` are ignored: its range alone decides."""
         return self.activation_post_process.calculate_qparams()
 
     @property
@@ -161,7 +161,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         self.scale, self.zero_point = own.scale, own.zero_point
 
     def calculate_qparams(self, **kwargs):
-        """Return (scale, zero point)."""
+        """Return (scale, zero point). `kwargs` are ignored: both are fixed."""
         return self.scale, self.zero_point
 
     def _observe(self, x, on):

@@ -73,7 +73,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         """Resize buffers for the ranges of a tensor."""
 
     def calculate_qparams(self, **kwargs):
-        """Return (scale, zero_point)."""
+        """Return (scale, zero_point). `kwargs` are ignored: the range alone decides."""
         if self.is_empty:
             raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on inputs like those to come")
         scale, zero = self.steps_between(self.min_val, self.max_val)
@@ -168,7 +168,7 @@ class _Counting(UniformQuantizationObserverBase):
         return FUNCTIONS["tensor"](self.histogram.high)
 
     def calculate_qparams(self, **kwargs):
-        """Return (scale, zero_point) as tensors of one element."""
+        """Return (scale, zero_point) as tensors of one element. `kwargs` are ignored: the counted numbers alone decide."""
         if self._nothing:
             raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on calibration inputs")
         return self.steps_between(*[FUNCTIONS["tensor"]([end], dtype=dt.float32) for end in self.histogram.range()])
@@ -194,7 +194,8 @@ class PercentileObserver(_Counting):
 
 
 class FixedQParamsObserver(ObserverBase):
-    """Observer with a fixed scale and zero point, such as those of a sigmoid's values."""
+    """Observer with a fixed scale and zero point, such as those of a sigmoid's values. `kwargs` are ignored: they are about a
+    range to observe, and there is none."""
 
     def __init__(self, scale, zero_point, dtype=dt.quint8, qscheme=per_tensor_affine, quant_min=0, quant_max=255,
                  is_dynamic=False, **kwargs):

@@ -106,6 +106,9 @@ def _with_settings(model):
 
 def propagate_qconfig_(module: Module, qconfig_dict=None, prepare_custom_config_dict=None):
     """Set the qconfig of all modules: their own, that of their name or type in `qconfig_dict`, or their parent's."""
+    if prepare_custom_config_dict:
+        raise ArgumentError("propagate_qconfig_ knows no special modules: leave prepare_custom_config_dict out, and set "
+                            "module.qconfig = None for those that stay in floats")
     named, found = qconfig_dict or {}, {}
     for path, m in module.named_modules(remove_duplicate=False):
         config = found.get(path.rpartition(".")[0]) if path else None

@@ -51,6 +51,9 @@ class Rounding(Module):
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
         """Return the training layer of a float one, with the same parameters."""
+        if use_precomputed_fake_quant:
+            raise ArgumentError(f"{cls.__name__}.from_float starts with a new fake quantisation of the weights; leave "
+                                "use_precomputed_fake_quant out, and set weight_fake_quant of the result")
         if type_before_parametrizations(mod) is not cls._FLOAT_MODULE:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes {cls._FLOAT_MODULE.__name__}, got "
                              f"{type(mod).__name__}")

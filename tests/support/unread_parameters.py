@@ -61,12 +61,16 @@ def parameters(node) -> list:
     return named + [p.arg for p in (a.vararg, a.kwarg) if p is not None]
 
 
+_CONSTANTS = "set()", "[]", "{}", "()"
+
+
 def is_abstract(node) -> bool:
     """Return whether the body only raises, or returns a constant: the function, not a parameter, is without effect."""
     body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     if not body or isinstance(body[0], ast.Raise):
         return True
-    return isinstance(body[0], ast.Return) and isinstance(body[0].value, (ast.Constant, type(None)))
+    return isinstance(body[0], ast.Return) and (body[0].value is None or ast.unparse(body[0].value) in _CONSTANTS or
+                                                isinstance(body[0].value, ast.Constant))
 
 
 def inner_functions(function) -> list:

@@ -65,7 +65,8 @@ def _refuse(name, others):
 def prepare_fx(model: Module, qconfig_mapping, example_inputs=None, **others) -> PreparedModel:
     """Return a copy of the model that records its calibration inputs; each call is one.
 
-    `qconfig_mapping` is a QConfigMapping, or {"": qconfig}. Modules with qconfig None stay in floats.
+    `qconfig_mapping` is a QConfigMapping, or {"": qconfig}. Modules with qconfig None stay in floats. `example_inputs` are
+    ignored: the first call with calibration inputs shows shapes.
     """
     _refuse("prepare_fx", others)
     qconfig_mapping = _mapping(qconfig_mapping, "prepare_fx")

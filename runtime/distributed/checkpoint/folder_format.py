@@ -31,9 +31,14 @@ class Stateful(Protocol):
 
 
 class FileSystemWriter:
-    """Writer of a checkpoint into a folder."""
+    """Writer of a checkpoint into a folder.
+
+    `single_file_per_rank` and `thread_count` are ignored: each rank writes one file. `sync_files` is ignored: files are always
+    synchronised with the disk. Of `options` those about memory for copies are accepted: nothing is copied that must not be.
+    """
 
     def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, overwrite=True, **options):
+        _require_known("FileSystemWriter", options, "per_thread_copy_ahead", "cache_staged_state_dict")
         self.path, self.overwrite = os.fspath(path), overwrite
 
 
@@ -41,21 +46,38 @@ class FileSystemReader:
     """Reader of a checkpoint in a folder."""
 
     def __init__(self, path, **options):
+        _require_known("FileSystemReader", options)
         self.path = os.fspath(path)
 
 
 class DefaultSavePlanner:
-    """Plan by which each rank writes values that no lower rank has."""
+    """Plan by which each rank writes values that no lower rank has, under joined names. `options` of PyTorch's planner about
+    names, repeated values and a cache of plans are accepted and change nothing."""
 
     def __init__(self, **options):
-        pass
+        _require_known("DefaultSavePlanner", options, "flatten_state_dict", "flatten_sharded_tensors",
+                       "dedup_replicated_tensors", "dedup_save_to_lowest_rank", "enable_plan_caching")
 
 
 class DefaultLoadPlanner:
-    """Plan that reads every requested value; with `allow_partial_load` those that exist."""
+    """Plan that reads every requested value; with `allow_partial_load` those that exist. `flatten_state_dict` and
+    `flatten_sharded_tensors` are ignored: names of nested values are always joined."""
 
     def __init__(self, flatten_state_dict=True, flatten_sharded_tensors=True, allow_partial_load=False):
         self.allow_partial_load = allow_partial_load
+
+
+def _require_known(name, options, *known):
+    """Raise for options that are not PyTorch's, or that would change what is in the files."""
+    if unknown := sorted(options.keys() - set(known)):
+        raise ArgumentError(f"{name} does not know {', '.join(unknown)}; checkpoints have one format")
+
+
+def require_planner(planner, kind):
+    """Raise for a plan with methods of its own, which nothing calls."""
+    if planner is not None and type(planner) is not kind:
+        raise ArgumentError(f"checkpoints are planned by {kind.__name__} alone, got {planner!r}; change names and values in "
+                            "the state dict")
 
 
 def folder_of(checkpoint_id, storage) -> str:

@@ -9,14 +9,16 @@ from ..engines.distributed_errors import CheckpointException
 from ..tensor.dtensor import DTensor
 from ..tensor.dtensor_factories import sharded
 from ..tensor.sharded_layout import Piece
-from .folder_format import Stateful, flattened, folder_of, opened, state_of
+from .folder_format import DefaultLoadPlanner, Stateful, flattened, folder_of, opened, require_planner, state_of
 
 __all__ = ["load", "load_state_dict"]
 
 
 def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False):
     """Fill a state dict from a checkpoint: tensors in place, stateful objects through their method, other values by
-    replacement. Raise for missing values, unless the planner allows a partial load."""
+    replacement. Raise for missing values, unless the planner allows a partial load. `process_group` and `no_dist` are ignored:
+    each rank reads what it needs by itself."""
+    require_planner(planner, DefaultLoadPlanner)
     folder = folder_of(checkpoint_id, storage_reader)
     templates = {key: state_of(value) for key, value in state_dict.items()}
     wanted = flattened(templates)
@@ -86,7 +88,8 @@ def _replace(state, path, value):
 
 
 def load_state_dict(state_dict, storage_reader, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """Load a state dict (older name of `load`)."""
+    """Load a state dict (older name of `load`). `process_group`, `coordinator_rank` and `no_dist` are ignored: each rank reads
+    what it needs by itself."""
     if not isinstance(state_dict, dict):
         raise ArgumentError(f"load_state_dict fills a dict, got {type(state_dict).__name__}")
     load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)

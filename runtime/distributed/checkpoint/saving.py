@@ -20,7 +20,7 @@ from ..engines.futures import Future
 from ..engines.world import is_initialized, the_group
 from ..tensor.dtensor import DTensor
 from ..tensor.sharded_layout import Piece, place_in, without_terms
-from .folder_format import INDEX, file_name, flattened, folder_of, numbers_of
+from .folder_format import INDEX, DefaultSavePlanner, file_name, flattened, folder_of, numbers_of, require_planner
 
 __all__ = ["async_save", "save", "save_state_dict"]
 
@@ -156,10 +156,19 @@ def _group_for(process_group, no_dist):
     return None if no_dist or not is_initialized() else the_group(process_group)
 
 
+def _require_usual(planner, use_collectives):
+    """Raise for a plan with methods of its own, and for ranks that shall not agree on what is written."""
+    require_planner(planner, DefaultSavePlanner)
+    if not use_collectives:
+        raise ArgumentError("ranks always agree on who writes what; to save on each rank alone pass no_dist=True and a folder "
+                            "for each")
+
+
 def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, no_dist=False,
          use_collectives=True):
     """Write a state dict into a folder; every rank of the group calls it. If several ranks have a value under one name, that of
     the first is written. The old checkpoint of the folder stays until the new one is complete."""
+    _require_usual(planner, use_collectives)
     folder = folder_of(checkpoint_id, storage_writer)
     overwrite = getattr(storage_writer, "overwrite", True)
     _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite).write()
@@ -170,6 +179,7 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
     """Run save() beside the program, on a copy of the values; the result is a Future."""
     if unknown := set(options) - {"async_checkpointer_type", "async_stager"}:
         raise ArgumentError(f"async_save does not know {sorted(unknown)}")
+    _require_usual(planner, use_collectives)
     folder = folder_of(checkpoint_id, storage_writer)
     overwrite = getattr(storage_writer, "overwrite", True)
     saving = _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite, later=True)
@@ -188,5 +198,5 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
 
 
 def save_state_dict(state_dict, storage_writer, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """Save a state dict (older name of `save`)."""
+    """Save a state dict (older name of `save`). `coordinator_rank` is ignored: the first rank of the group writes the index."""
     save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)

@@ -135,7 +135,8 @@ def _make_state(optimizer):
 
 
 def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None) -> dict:
-    """Return the states of optimizers by parameter names; one without a step creates its state first."""
+    """Return the states of optimizers by parameter names, of `submodules` if given; one without a step creates its state
+    first."""
     options = options or StateDictOptions()
     names = _parameter_names(model)
     found: dict[str, Any] = {"state": {}, "param_groups": []}
@@ -151,9 +152,18 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
         own = optimizer.state_dict()
         found["state"].update((params[k], _detached(state, options)) for k, state in own["state"].items())
         found["param_groups"] += [{**group, "params": [params[k] for k in group["params"]]} for group in own["param_groups"]]
+    if submodules is not None:
+        found = _within(found, {names[id(p)] for m in submodules for p in m.parameters() if id(p) in names})
     if _is_left_to_first(model, options):
         return {}
     return _flat(found) if options.flatten_optimizer_state_dict else found
+
+
+def _within(state, names) -> dict:
+    """Return the states and options of some parameters."""
+    groups = [{**group, "params": [p for p in group["params"] if p in names]} for group in state["param_groups"]]
+    return {"state": {p: entry for p, entry in state["state"].items() if p in names},
+            "param_groups": [group for group in groups if group["params"]]}
 
 
 def _flat(state) -> dict:

@@ -13,6 +13,7 @@ from ...core.writes import write
 from ..engines.distributed_errors import DistTimeoutError
 from ..engines.process_group import as_array
 from ..engines.reduce_op import ReduceOp, check_op, combined
+from ..engines.store import seconds
 from ..engines.world import member_of
 
 __all__ = ["all_gather", "all_gather_into_tensor", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
@@ -196,7 +197,7 @@ def copy_from(group, first: int, tensors, what: str):
 
 
 def barrier(group=None, async_op=False, device_ids=None):
-    """Return when all ranks have arrived."""
+    """Return when all ranks have arrived. `device_ids` are ignored: processes meet, not devices."""
     group = member_of(group, "barrier")
     if group is None:
         return None
@@ -205,18 +206,35 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """Wait for all ranks; raise an error that names ranks missing after the timeout."""
+    """Wait for all ranks; raise an error that names a rank missing after the timeout, or with `wait_all_ranks` all of them."""
     group = member_of(group, "monitored_barrier")
     if group is None:
         return
     before = group.timeout
     group.timeout = before if timeout is None else timeout
     try:
-        barrier(group)
+        if wait_all_ranks:
+            group.run(lambda: _wait_for_each(group), False)
+        else:
+            barrier(group)
     except DistTimeoutError as e:
         raise DistTimeoutError(f"monitored_barrier: {e}") from e
     finally:
         group.timeout = before
+
+
+def _wait_for_each(group):
+    """Wait for every rank, also after one is missing; raise an error that names all missing ones."""
+    limit, missing = group.timeout, []
+    group.swap("barrier", dict.fromkeys(others(group), np.empty(0, np.uint8)), ())
+    for source in others(group):
+        try:
+            group.swap("barrier", {}, (source,))
+        except DistTimeoutError:
+            missing.append(group.ranks[source])
+            group.timeout = 0.1         # the time is out; who is there has sent
+    if missing:
+        raise DistTimeoutError(f"rank {group.mesh.rank} waited {seconds(limit):g} s for ranks {missing}, which sent nothing")
 
 
 # A value from each.

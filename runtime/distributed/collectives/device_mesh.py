@@ -197,6 +197,8 @@ def mesh_again(device_type, ranks, names) -> DeviceMesh:
 
 def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, backend_override=None) -> DeviceMesh:
     """Return all ranks of the run in an array of a shape, row by row."""
+    if backend_override:
+        raise ArgumentError("init_device_mesh: all groups use the backend of the run; leave backend_override out")
     if not is_initialized():
         init_process_group()
     if np.prod(mesh_shape, dtype=np.int64) != get_world_size():

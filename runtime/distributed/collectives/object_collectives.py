@@ -75,7 +75,8 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """Replace the objects in the list on every rank by those of rank `src`."""
+    """Replace the objects in the list on every rank by those of rank `src`. `device` is ignored: objects travel by host
+    memory."""
     group = member_of(group, "broadcast_object_list")
     if group is None:
         return
@@ -114,7 +115,7 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
 
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None):
-    """Send objects to a rank."""
+    """Send objects to a rank. `device` is ignored: objects travel by host memory."""
     group = member_of(group, "send_object_list")
     if group is None:
         return
@@ -123,7 +124,8 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
-    """Receive objects from a rank (by default the first that sends); return the sender's rank."""
+    """Receive objects from a rank (by default the first that sends); return the sender's rank. `device` is ignored:
+    objects travel by host memory."""
     group = member_of(group, "recv_object_list")
     if group is None:
         return -1

@@ -12,7 +12,8 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """Result to come: set once, awaited by any number of threads or callbacks."""
+    """Result to come: set once, awaited by any number of threads or callbacks. `devices` are ignored: a value is set when it is
+    there."""
 
     def __init__(self, *, devices=None):
         self._promise: base.Future = base.Future()

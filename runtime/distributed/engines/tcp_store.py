@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 
+from ....ir.errors import ArgumentError
 from .distributed_errors import DistError, DistNetworkError, DistStoreError, DistTimeoutError
 from .handshake import ADVICE, admit, introduce, secret_of_run
 from .socket_messages import connect, is_loopback, read_fields, write_fields
@@ -180,11 +181,15 @@ class TCPStore(Store):
 
     A host that other machines reach needs the secret of the run, which the environment variable INGOT_RUN_SECRET holds. Who
     does not know it can neither read nor write. The traffic is not encrypted.
+
+    `use_libuv` is ignored: the server is written in Python. A port has one store, so `multi_tenant` is refused.
     """
 
     def __init__(self, host_name, port=0, world_size=None, is_master=False, timeout=DEFAULT_TIMEOUT, wait_for_workers=True,
                  multi_tenant=False, use_libuv=True):
         super().__init__(timeout)
+        if multi_tenant:
+            raise ArgumentError("TCPStore: a port has one store; share it by PrefixStore instead of multi_tenant=True")
         self.host, self.world_size = host_name, world_size
         secret = secret_of_run()
         self._server = _Server(host_name, port, secret) if is_master else None

@@ -164,7 +164,8 @@ def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
                        pg_options=None, device_id=None):
     """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1. They
-    meet by a store, or by an init_method: env://, tcp://host:port, file:///path."""
+    meet by a store, or by an init_method: env://, tcp://host:port, file:///path. `pg_options` and `device_id` are ignored: they
+    are for NCCL, and messages travel by host memory."""
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)
@@ -195,7 +196,11 @@ def _enter(ranks, timeout, backend, name):
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
               device_id=None):
-    """Return a group of some ranks (by default all). All ranks of the run must make all groups, in one order."""
+    """Return a group of some ranks (by default all). All ranks of the run must make all groups, in one order. `pg_options` and
+    `device_id` are ignored: they are for NCCL, and messages travel by host memory."""
+    if use_local_synchronization:
+        raise ArgumentError("new_group is called by all ranks of the run; leave use_local_synchronization out, and call it on "
+                            "the others, too")
     world = the_group(None)
     ranks = sorted(world.ranks if ranks is None else ranks)
     if len(set(ranks)) != len(ranks) or not set(ranks) <= set(world.ranks):
@@ -205,7 +210,8 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
-    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`."""
+    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`. `pg_options` is
+    ignored: they are for NCCL."""
     world = the_group(group)
     if not group_size or world.size() % group_size:
         raise ArgumentError(f"new_subgroups needs a group_size that divides the {world.size()} ranks, got {group_size}")

@@ -237,14 +237,16 @@ def fully_shard(module, *, mesh: DeviceMesh | None = None, reshard_after_forward
             raise ArgumentError(f"fully_shard: this {type(m).__name__} was given to it before")
         if not isinstance(m, Module) or isinstance(m, (ModuleList, ModuleDict)):
             raise ArgumentError(f"fully_shard takes modules that are called, got {type(m).__name__}")
+    if reshard_after_forward is not None and not isinstance(reshard_after_forward, bool):
+        raise ArgumentError("fully_shard frees whole values after forward (True) or keeps them (False); it makes no shards on "
+                            f"fewer ranks, got reshard_after_forward={reshard_after_forward!r}")
     mesh = mesh or init_device_mesh("cpu", (get_world_size(),))
     if mesh.ndim not in (1, 2):
         raise ArgumentError(f"fully_shard takes a mesh of one dim, or of two with replicas along the first, got {mesh}")
     entries = _entries(modules, mesh, shard_placement_fn, {id(p) for p in ignored_params or ()})
     device = next((e.leaf.device for e in entries if not e.leaf.is_meta), Device(mesh.device_type))
     group = ParameterGroup(entries, mesh, mp_policy, isinstance(offload_policy, CPUOffloadPolicy), device)
-    reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
-    state = _State(modules, group, reshards, mp_policy)
+    state = _State(modules, group, reshard_after_forward, mp_policy)
     for m in modules:
         m.__dict__["_fully_sharded"] = state
         m.register_forward_pre_hook(state.before, prepend=True, with_kwargs=True)

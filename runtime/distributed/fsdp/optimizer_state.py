@@ -39,7 +39,8 @@ class OptimizerStates:
 
     @staticmethod
     def full_optim_state_dict(model, optim, optim_input=None, rank0_only=True, group=None) -> dict:
-        """Return the whole state by names, on rank 0 or everywhere."""
+        """Return the whole state by names, on rank 0 or everywhere. `optim_input` is ignored: the optimizer knows its
+        parameters."""
         return _by_names(model, optim, None, StateDictType.FULL_STATE_DICT, True, rank0_only, group)
 
     @staticmethod
@@ -49,7 +50,8 @@ class OptimizerStates:
 
     @staticmethod
     def shard_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None) -> dict:
-        """Return the argument of optim.load_state_dict() for a whole state on every rank."""
+        """Return the argument of optim.load_state_dict() for a whole state on every rank. `optim_input` is ignored: the
+        optimizer knows its parameters."""
         return _by_numbers(model, _require_optimizer(optim, "shard_full_optim_state_dict"), full_optim_state_dict, False, None)
 
     @staticmethod
@@ -59,13 +61,15 @@ class OptimizerStates:
 
     @staticmethod
     def scatter_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None, group=None) -> dict:
-        """Return the argument of optim.load_state_dict() for a whole state on rank 0."""
+        """Return the argument of optim.load_state_dict() for a whole state on rank 0. `optim_input` is ignored: the optimizer
+        knows its parameters."""
         optim = _require_optimizer(optim, "scatter_full_optim_state_dict")
         return _by_numbers(model, optim, full_optim_state_dict, True, group)
 
     @staticmethod
     def rekey_optim_state_dict(optim_state_dict, optim_state_key_type, model, optim_input=None, optim=None) -> dict:
-        """Convert a whole state by names to one by numbers, or back, for a model without wrappers."""
+        """Convert a whole state by names to one by numbers, or back, for a model without wrappers. `optim_input` is ignored:
+        the optimizer knows its parameters."""
         params = [p for g in optim.param_groups for p in g["params"]] if optim is not None else [*model.parameters()]
         names = {id(p): name for name, p in model.named_parameters()}
         by_name = {names[id(p)]: i for i, p in enumerate(params)}

@@ -19,12 +19,14 @@ def always_wrap_policy(*args, **kwargs) -> bool:
 
 
 def lambda_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable) -> bool:
-    """Make modules units if lambda_fn(module)."""
+    """Make modules units if lambda_fn(module). `nonwrapped_numel` is ignored: every policy gets it, and this asks the function
+    alone."""
     return recurse or bool(lambda_fn(module))
 
 
 def transformer_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls) -> bool:
-    """Make modules of some classes units."""
+    """Make modules of some classes units. `nonwrapped_numel` is ignored: every policy gets it, and this looks at classes
+    alone."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
@@ -55,7 +57,7 @@ class _Policy:
 
 
 class ModuleWrapPolicy(_Policy):
-    """Policy that makes modules of some classes units."""
+    """Policy that makes modules of some classes units. `args` and `kwargs` are ignored: every policy gets the size, too."""
 
     def __init__(self, module_classes):
         self.module_classes = set(module_classes)

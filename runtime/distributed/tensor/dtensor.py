@@ -126,6 +126,7 @@ class DTensor(Tensor):
 
         Parts have equal sizes unless `shape` gives the whole. `run_check` takes replicated values from the first process.
         Gradients have the tensor's layout (replicated for terms), unless `grad_placements` differs.
+        `stride` is ignored: it follows from the parts.
         """
         mesh = device_mesh or current_mesh()
         if not isinstance(local_tensor, Tensor) or isinstance(local_tensor, DTensor):
@@ -150,7 +151,7 @@ class DTensor(Tensor):
     def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
                      backward_dtype=None) -> "DTensor":
         """Return the same tensor in another layout on its mesh. It is sent in `forward_dtype`, its gradient in
-        `backward_dtype`, if given."""
+        `backward_dtype`, if given. `async_op` is ignored: the result is there when this returns."""
         mesh = device_mesh or self.device_mesh
         if mesh != self.device_mesh:
             raise ArgumentError(f"redistribute stays on one mesh, {self.device_mesh}, got {mesh}; take full_tensor() to "

@@ -17,7 +17,11 @@ __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """State of the hook between steps: the rest of each bucket, and the factors that start the next step."""
+    """State of the hook between steps: the rest of each bucket, and the factors that start the next step.
+
+    `batch_tensors_with_same_shape` is ignored: results are the same one by one. `compression_stats_logging_frequency` is
+    ignored: nothing is logged.
+    """
 
     def __init__(self, process_group=None, matrix_approximation_rank=1, start_powerSGD_iter=1_000, min_compression_rate=2,
                  use_error_feedback=True, warm_start=True, orthogonalization_epsilon=0, random_seed=0,

@@ -31,7 +31,8 @@ class _EndedOptimizer(JoinHook):
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """Optimizer of `optimizer_class` with its state sharded over ranks by parameters. The largest come first, each to the rank
-    with the least. Gradients must be equal on all ranks, as with DistributedDataParallel."""
+    with the least. Gradients must be equal on all ranks, as with DistributedDataParallel. `parameters_as_bucket_view` is
+    ignored: parameters keep their memory."""
 
     optim: Any = None
 
@@ -141,5 +142,5 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Ranks with different numbers of batches.
 
     def join_hook(self, **kwargs):
-        """Return the hook of this rank after its last batch."""
+        """Return the hook of this rank after its last batch. `kwargs` are ignored: they are for others that join."""
         return _EndedOptimizer(self)

@@ -21,7 +21,11 @@ __all__ = ["DistributedDataParallel"]
 
 class DistributedDataParallel(Module, Joinable):
     """A module that starts as rank 0's on every process and averages gradients over processes during backward. Parameters are
-    those of `self.module`, with names that start with "module."."""
+    those of `self.module`, with names that start with "module.". With a `device_mesh` of one dim its processes take part.
+
+    `check_reduction` is ignored: reductions are always checked. `gradient_as_bucket_view` is ignored: gradients have memory of
+    their own.
+    """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, init_sync=True,
                  process_group=None, bucket_cap_mb=None, find_unused_parameters=False, check_reduction=False,
@@ -34,6 +38,17 @@ class DistributedDataParallel(Module, Joinable):
         named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
         if not named:
             raise ArgumentError("DistributedDataParallel is not needed for a module without parameters that require grad")
+        if mixed_precision is not None:
+            raise ArgumentError("DistributedDataParallel computes in the module's dtype; leave mixed_precision out and call it "
+                                "in amp.autocast()")
+        if delay_all_reduce_named_params is not None or param_to_hook_all_reduce is not None:
+            raise ArgumentError("DistributedDataParallel reduces each bucket when its gradients are there; leave "
+                                "delay_all_reduce_named_params and param_to_hook_all_reduce out")
+        if device_mesh is not None:
+            if process_group is not None or device_mesh.ndim != 1:
+                raise ArgumentError("DistributedDataParallel takes a device_mesh of one dim instead of a process_group, got "
+                                    f"{device_mesh} and {process_group}")
+            process_group = device_mesh.get_group()
         self.module, self.dim, self.device_ids, self.output_device = module, dim, device_ids, output_device
         self.process_group = member_of(process_group, "DistributedDataParallel")
         if self.process_group is None:

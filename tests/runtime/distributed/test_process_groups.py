@@ -298,6 +298,22 @@ def test_a_rank_that_does_not_come_is_named():
     assert "waited 0.4 s in barrier for rank 1" in str(caught.value)
 
 
+def _late(rank):
+    if rank == 0:
+        with pytest.raises(dist.DistTimeoutError, match=r"monitored_barrier: rank 0 waited 0.2 s for ranks \[1, 3\]"):
+            dist.monitored_barrier(timeout=timedelta(seconds=0.2), wait_all_ranks=True)
+    elif rank == 2:
+        with pytest.raises(dist.DistTimeoutError, match=r"for rank 1"):
+            dist.monitored_barrier(timeout=timedelta(seconds=0.2))
+    store = dist.group.WORLD.store
+    store.set(f"late{rank}", "done")
+    store.wait([f"late{r}" for r in range(4)])
+
+
+def test_all_ranks_that_are_late_are_named():
+    ranks.run(4, _late)
+
+
 def _never(rank):
     if rank == 0:
         dist.barrier()

@@ -326,6 +326,8 @@ def test_states_by_names():
         saved = copy.deepcopy(named.get_optimizer_state_dict(net, optimizers, options=kind))
         names = ["0.weight", "0.bias", "2.weight"]
         assert "state.0.weight.momentum_buffer" in saved if flat else list(saved["state"]) == names
+        inner = named.get_optimizer_state_dict(net, optimizers, submodules={net[0]}, options=kind)
+        assert {k for k in saved if ".0." in k} == inner.keys() if flat else list(inner["state"]) == names[:2]
         trained(net, optimizers[0], 1)
         optimizers[0].param_groups[0]["lr"] = 5.0
         named.set_optimizer_state_dict(net, optimizers, saved, options=kind)
