@@ -447,7 +447,7 @@ def _carry(node, i, out, ctx, args, inputs):
 
 
 class InplaceFunction(Function):
-    """Function with a flag for writing over its input."""
+    """Function with a flag for writing over its input. `inplace` is kept for subclasses, which read it."""
 
     def __init__(self, inplace=False):
         super().__init__()

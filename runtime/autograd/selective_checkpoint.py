@@ -37,7 +37,7 @@ _SAVE = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, True)
 
 
 class SelectiveCheckpointContext:
-    """Argument of a policy beside the operator: the result."""
+    """Argument of a policy beside the operator. `is_recompute` and `op_output`, the result, are kept for policies."""
 
     def __init__(self, *, is_recompute, op_output=None):
         self.is_recompute, self.op_output = is_recompute, op_output

@@ -45,6 +45,7 @@ class DataLoader:
     the same for any number of workers. So are the numbers that datasets draw in workers from global random generators
     (ingot's, Python's and NumPy's): ingot's seed determines all three, unless `worker_init_fn` seeds one. Without workers
     datasets draw like any other code. An error in a worker raises here with its traceback.
+    `pin_memory_device` is ignored: pinned memory serves every accelerator.
     """
 
     __class_getitem__ = classmethod(GenericAlias)       # DataLoader[T] in annotations

@@ -65,6 +65,7 @@ class FunctionEvent(Times):
     kind            "operator", "backward", "compiled" or "user"
     input_shapes    of the arguments, where shapes are recorded
     stack           the user's line, where lines are recorded
+    trace_name      the `name`, kept for programs that look for it
     """
 
     count = 1

@@ -215,7 +215,8 @@ class FixedQParamsObserver(ObserverBase):
 
 
 class PlaceholderObserver(ObserverBase):
-    """Observer with a dtype alone, for inputs that are quantised at each call or not at all."""
+    """Observer with a dtype alone, for inputs that are quantised at each call or not at all. `custom_op_name` is kept for
+    programs that look for it."""
 
     _repr_fields = "dtype= is_dynamic="
 
@@ -234,7 +235,7 @@ class PlaceholderObserver(ObserverBase):
 
 
 class NoopObserver(ObserverBase):
-    """Observer that records nothing."""
+    """Observer that records nothing. `custom_op_name` is kept for programs that look for it."""
 
     def __init__(self, dtype=dt.float16, custom_op_name=""):
         super().__init__(dtype)

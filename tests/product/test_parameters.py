@@ -27,6 +27,14 @@ def _reads(a, verbose=False):
     return [a for _ in range(3) if verbose]
 
 
+class _Stores:
+    def __init__(self, a, verbose=False):
+        self.a, self.verbose_for_nobody = a, verbose
+
+    def read(self):
+        return self.a
+
+
 def _says(a, verbose=False):
     """Return a. `verbose` is ignored: nothing is printed."""
     return a
@@ -42,6 +50,7 @@ def test_the_search_finds_what_it_should(monkeypatch):
     assert unread_parameters.unread(_ignores) == ["verbose", "other"]
     assert unread_parameters.unread(_hands_on) == ["verbose"]
     assert unread_parameters.unread(_reads) == []
+    assert unread_parameters.unread(_Stores.__init__) == ["verbose"]
     for function, excused in ((_says, True), (_says_nothing_of_it, False)):
         assert unread_parameters.is_excused(unread_parameters.source_of(function), "verbose") == excused
 

@@ -131,13 +131,45 @@ def unread(function, depth=1) -> list:
     if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("locals", "super") and not n.args
            for s in source.node.body for n in ast.walk(s) if "locals" in ast.unparse(n)[:8]):
         return []
+    read -= stored_for_nobody(source) & names_once(source)
     first = names[:1] if names[:1] in (["self"], ["cls"], ["mcs"]) else []
     return [n for n in names if n not in read and n not in first]
 
 
+def names_once(source) -> set:
+    """Return the names that the body of a function loads once."""
+    loads = [n.id for s in source.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return {n for n in loads if loads.count(n) == 1}
+
+
+def stored_for_nobody(source) -> set:
+    """Return the names that a method stores in attributes of self which no file of the room reads."""
+    found = set()
+    for node in ast.walk(source.node):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            pairs = zip(target.elts, node.value.elts) if both else [(target, node.value)]
+            found |= {value.id for place, value in pairs if isinstance(place, ast.Attribute) and isinstance(value, ast.Name)
+                      and ast.unparse(place.value) == "self" and place.attr not in read_in(Path(source.file).parent)}
+    return found
+
+
+@cache
+def read_in(folder) -> set:
+    """Return the attributes that files of a folder read, and the words of their strings, which may name attributes."""
+    found = set()
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.update(re.findall(r"\w+", node.value) if node.value.count("\n") == 0 else ())
+    return found
+
+
 def is_excused(source, name) -> bool:
     sentences = re.split(r"(?<=\.)\s", re.sub(r"\s+", " ", source.docs))
-    return any(f"`{name}`" in s and re.search(r"\bignored(:| because| since)", s) for s in sentences)
+    return any(f"`{name}`" in s and re.search(r"\bignored(:| because| since)|\bkept for\b", s) for s in sentences)
 
 
 def public_functions() -> dict:

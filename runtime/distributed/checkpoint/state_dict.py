@@ -22,7 +22,7 @@ __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict
 @dataclass
 class StateDictOptions:
     """Options of states. Models are whole on every rank, except in FullyShardedDataParallel: without `full_state_dict` each
-    rank has pieces."""
+    rank has pieces. `dsd_fqn_modifiers` is ignored: modules have no methods that rename parameters."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False

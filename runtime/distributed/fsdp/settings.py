@@ -80,7 +80,8 @@ class OffloadPolicy:
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """Policy that keeps this rank's parts of parameters and gradients in CPU memory."""
+    """Policy that keeps this rank's parts of parameters and gradients in CPU memory. `pin_memory` is ignored: parts are copied
+    one after the other, and pinned memory is for copies beside other work."""
 
     pin_memory: bool = True
 

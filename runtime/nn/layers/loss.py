@@ -99,7 +99,8 @@ CTCLoss = _module("CTCLoss", F.ctc_loss, ("blank", 0), ("reduction", "mean"), ("
 
 @dataclass(frozen=True, slots=True)
 class LinearCrossEntropyOptions:
-    """Hints for linear_cross_entropy to trade memory for speed. They change no result."""
+    """Hints for linear_cross_entropy to trade memory for speed. They change no result. `allow_retain_graph` is ignored: graphs
+    can always be retained. `acc_dtype` is ignored: sums have one dtype for each input dtype."""
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None

@@ -123,6 +123,7 @@ class TransformerEncoder(Module):
 
     As in PyTorch, common layers in inference (`eval()`, no gradients) give zeros where `src_key_padding_mask` marks the ends of
     samples. `enable_nested_tensor=False` and `backends.mha.set_fastpath_enabled(False)` turn this off.
+    `mask_check` is ignored: masks of any form are taken as they are.
     """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):

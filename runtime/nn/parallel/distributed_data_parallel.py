@@ -23,8 +23,8 @@ class DistributedDataParallel(Module, Joinable):
     """A module that starts as rank 0's on every process and averages gradients over processes during backward. Parameters are
     those of `self.module`, with names that start with "module.". With a `device_mesh` of one dim its processes take part.
 
-    `check_reduction` is ignored: reductions are always checked. `gradient_as_bucket_view` is ignored: gradients have memory of
-    their own.
+    `dim` and `output_device` are ignored: a process has one device, and its whole batch. `check_reduction` is ignored:
+    reductions are always checked. `gradient_as_bucket_view` is ignored: gradients have memory of their own.
     """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, init_sync=True,
