@@ -124,10 +124,11 @@ class ChainReads:
         known = self._known
         if self._is_first:
             self._is_first = False
-            passed = [name for name in names if not is_changeable(local.get(name)) or id(local[name]) in known.passed]
-            known.received = {id(local.get(name)) for name in passed}
-            for name in passed:
-                self._reachable.walk(name, local.get(name), is_argument=True)
+            known.received = {id(local.get(name)) for name in names} & known.passed
+            for name in names:      # `self` of a bound method and defaults are no arguments: nothing compares them at each call
+                is_argument = id(local.get(name)) in known.received
+                if is_argument or not is_changeable(local.get(name)):
+                    self._reachable.walk(name, local.get(name), is_argument)
         lasting = [name for name in names if id(local.get(name)) not in known.own and (
             has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or isinstance(local.get(name), Module) or (
                 is_instance(local.get(name)) and id(local[name]) not in known.outside))]
