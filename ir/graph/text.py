@@ -25,10 +25,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..dtype import BY_NAME, DType
+from ..dtype import BY_NAME
 from ..errors import GraphError, IngotError
 from ..opdef.aval import Aval
 from ..opdef.op import OPS
+from ..opdef.param_checks import check_sizes
 from ..opdef.params import canonical_params
 from ..source_location import Where
 from ..symbols.scope import Scope
@@ -270,10 +271,10 @@ class _Parser:
         self.builder.line = self.user_line()
         try:
             node = self.builder.add_exactly(op, operands, canonical_params(params, op.numbers))
-        except (IngotError, TypeError, AttributeError, LookupError, ValueError) as e:
+            for v in node.outputs:
+                check_sizes(v.shape, "the shape of a result", v.dtype.itemsize)
+        except (IngotError, TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as e:
             raise self.error(f"{op.name} does not take these operands: {e}", start.at) from e
-        if any(type(v.dtype) is not DType for v in node.outputs):
-            raise self.error(f"{op.name} takes a dtype, such as f32", start.at)
         return node
 
     def user_line(self):

@@ -1,10 +1,12 @@
 """Verification of graphs: one message for each broken rule, naming the node and the user's line."""
 
 from ..errors import GraphError, IngotError
+from ..opdef.aval import Aval
 from ..opdef.op import OPS, count_words, operand_bounds
 from ..opdef.params import canonical_params, params_key
 from ..ops.core.elementwise_rules import NUMBERS
-from ..symbols.symbolic import is_symbol
+from ..symbols.substitute import evaluator, has_symbols, replaced
+from ..symbols.symbolic import SymInt, is_symbol
 from .graph import Graph, Node, Value
 from .printer import format_line, format_node, value_names
 
@@ -22,6 +24,41 @@ def verify(graph: Graph, known: dict | None = None) -> Graph:
         raise GraphError(f"graph {graph.name} breaks {len(found)} rule{'s' * (len(found) != 1)}:\n  "
                          + "\n  ".join(found[:_SHOWN]) + more)
     return graph
+
+
+def verify_at(graph: Graph, values: dict):
+    """Raise GraphError unless shape rules accept a graph with numbers for the names of its sizes, and give its types.
+
+    Shape rules judge parameters by the sizes as they are now. So the symbolic nodes of a graph that may come from a stranger
+    are inferred again for other sizes.
+    """
+    if not graph.symbols:
+        return
+    names, keys = list(graph.names), list(graph.symbols)
+    try:
+        numbers = dict(zip(keys, evaluator(graph.symbols.values(), names)(*[values[n] for n in names])))
+    except ArithmeticError as e:
+        raise GraphError(f"graph {graph.name} has a size that cannot be computed for {values}: {e}") from e
+    avals: dict = {}
+
+    def give(n):
+        return numbers[n.poly if type(n) is SymInt else n.text]
+
+    def bound(x):
+        if type(x) is not Value:
+            return replaced(x, give)
+        found = avals.get(x)
+        if found is None:
+            found = avals[x] = Aval(replaced(x.shape, give), x.dtype)
+        return found
+
+    for node in graph.nodes:
+        if (has_symbols((node.inputs, *node.params.values()))
+                or any(v.aval.is_symbolic for v in (*node.inputs, *node.outputs) if type(v) is Value)):
+            params = {name: replaced(value, give) for name, value in node.params.items()}
+            for message in _type_problems(node, map(bound, node.inputs), params, tuple(map(bound, node.outputs))):
+                raise GraphError(f"graph {graph.name} does not hold for {values}: {message}, in "
+                                 f"{_describe(node, value_names(graph))}")
 
 
 def problems(graph: Graph, known: dict | None = None) -> list:
@@ -85,7 +122,8 @@ def _node_problems(node: Node):
         params_fine = False
         yield message
     if params_fine and all(type(x) is Value or not any(_operand_problems(0, x, ())) for x in node.inputs):
-        yield from _type_problems(node)
+        operands = [x.aval if type(x) is Value else x for x in node.inputs]
+        yield from _type_problems(node, operands, node.params, tuple([v.aval for v in node.outputs]))
 
 
 def _operand_problems(i, x, defined):
@@ -107,16 +145,15 @@ def _param_problems(node):
         yield f"parameters are not in canonical form: {params!r} should be {canonical!r}"
 
 
-def _type_problems(node):
+def _type_problems(node, operands, params, declared):
     try:
-        given = node.op.infer(*[x.aval if type(x) is Value else x for x in node.inputs], **node.params)
-    except (IngotError, TypeError, AttributeError, IndexError, ValueError) as e:
+        given = node.op.infer(*operands, **params)
+    except (IngotError, TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as e:
         yield f"{node.op.name} does not take these operands: {e}"
         return
     if node.multi != (type(given) is tuple):
         yield f"{node.op.name} gives {'several results' if type(given) is tuple else 'one result'}"
     given = given if type(given) is tuple else (given,)
-    declared = tuple(v.aval for v in node.outputs)
     if declared != given:
         yield (f"declared type{'s' * (len(given) != 1)} {', '.join(map(str, declared))}, but {node.op.name} gives "
                f"{', '.join(map(str, given))}")

@@ -5,8 +5,9 @@ raises. Negative dims and indices are resolved by the functions of users; in gra
 size is judged by its value now, without a condition, since a graph is inferred again when its sizes get numbers.
 """
 
-from ..dtype import DType
+from ..dtype import DType, int_range
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..symbols.substitute import at_hint
 from ..symbols.symbolic import SymFloat, SymInt, hint
 
 MOST = (1 << 63) - 1     # of a size, an offset or a number of bytes
@@ -26,7 +27,7 @@ def check_int(value, what: str, least: int = 0, most: int = MOST) -> int:
 
 def check_ints(values, what: str, count: int | None = None, least: int = 0, most: int = MOST) -> tuple:
     """Check a tuple of integers, `count` of them if given; return their values now."""
-    if type(values) is not tuple:
+    if not isinstance(values, tuple):
         raise DTypeError(f"{what} must be a tuple of integers, got {values!r}")
     if count is not None and len(values) != count:
         raise ArgumentError(f"{what} must have {count} number{'s' * (count != 1)}, got {values}")
@@ -44,7 +45,7 @@ def check_dim(dim, ndim: int, what: str = "dim") -> int:
 
 def check_dims(dims, ndim: int, what: str = "dim") -> tuple:
     """Check a tuple of different dims of a value, counted from the front."""
-    if type(dims) is not tuple:
+    if not isinstance(dims, tuple):
         raise DTypeError(f"{what} must be a tuple of integers, got {dims!r}")
     for d in dims:
         check_dim(d, ndim, what)
@@ -95,6 +96,25 @@ def check_number(value, what: str, least: float | None = None, most: float | Non
         bounds = [f"at least {least}"] * (least is not None) + [f"at most {most}"] * (most is not None)
         raise ArgumentError(f"{what} must be {' and '.join(bounds)}, got {now}")
     return value
+
+
+def check_element(value, dtype: DType, what: str = "value"):
+    """Check a number that fills elements of a dtype: whole dtypes hold it, rounded towards 0, and real ones its only part."""
+    kind, now = type(value), hint(value)
+    if kind not in (bool, int, float, complex, SymInt, SymFloat) or (kind is complex and not dtype.is_complex):
+        raise DTypeError(f"{what} must be a number that {dtype} can hold, got {value!r}")
+    if dtype.is_integer:
+        least, most = int_range(dtype)
+        if not least - 1 < now < most + 1:          # nan compares to nothing
+            raise ArgumentError(f"{what} must be a number that {dtype} can hold, got {now!r}")
+    return value
+
+
+def check_shape(shape, wanted, what: str):
+    """Check that a shape is the one that follows from others."""
+    now, then = at_hint(tuple(shape)), at_hint(tuple(wanted))
+    if now != then:
+        raise ShapeError(f"{what} must have the shape {then}, got {now}")
 
 
 def check_dtype(value, what: str = "dtype") -> DType:

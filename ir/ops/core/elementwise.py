@@ -9,7 +9,7 @@ from ...errors import DTypeError
 from ...opdef.aval import Aval
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, OPS, Host, Scalar, op
-from ...opdef.param_checks import check_int
+from ...opdef.param_checks import check_dtype, check_int
 from ...reference import scalar_functions
 from ...symbols.symbolic import is_symbol
 from .elementwise_rules import ACCEPT, common, elementwise, infer_same, tensors
@@ -411,7 +411,7 @@ def _cast(x, *, dtype):
     return scalar_functions.copied(x, dtype.np)
 
 
-cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, dtype), ref=_cast,
+cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, check_dtype(dtype)), ref=_cast,
           vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.as_dtype(x.dtype)),), lower=Scalar("cast"),
           traits=("exact", "float8"), doc="The same values in another dtype; floats to integers truncate.")
 copy = op("copy", infer=lambda x: x, ref=scalar_functions.copied, vjp=(lambda g, out, x: g,), lower=Scalar("copy"),

@@ -9,6 +9,7 @@ from ...errors import DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Composite, op
+from ...opdef.param_checks import check_dims, check_number
 from ...symbols.substitute import as_float
 from . import elementwise as ew
 from .complex_numbers import real
@@ -72,7 +73,12 @@ def _var_body(x, *, dim, correction, keepdim):
 
 def _infer_var(name):
     check = infer_reduce(name, floats=True)
-    return lambda x, *, dim, correction, keepdim: check(x, dim=dim, keepdim=keepdim)
+
+    def infer(x, *, dim, correction, keepdim):
+        check_number(correction, "correction")
+        return check(x, dim=dim, keepdim=keepdim)
+
+    return infer
 
 
 def _var(x, dim, keepdim, correction):
@@ -144,10 +150,15 @@ logsumexp = op("logsumexp", infer=infer_reduce("logsumexp", floats=True), ref=_w
 # Norms.
 
 
+_infer_sum_of_powers = infer_reduce("vector_norm", floats=True)
+
+
 def _infer_norm(x, *, ord, dim, keepdim):
+    check_number(ord, "ord")
+    check_dims(dim, x.ndim)
     if (ord < 0 or ord == math.inf) and count_of(x.shape, dim) == 0:
         raise ShapeError(f"vector_norm of order {ord} of {x} over dim {dim} has no value: nothing is there to be the extreme")
-    return infer_reduce("vector_norm", floats=True)(x, dim=dim, keepdim=keepdim)
+    return _infer_sum_of_powers(x, dim=dim, keepdim=keepdim)
 
 
 @in_wide
@@ -215,6 +226,7 @@ def _dtype_of_all(name, xs) -> dt.DType:
 
 def _infer_norms(*xs, ord):
     kind = _dtype_of_all("norms", xs)
+    check_number(ord, "ord")
     if (ord < 0 or ord == math.inf) and any(count_of(x.shape, range(x.ndim)) == 0 for x in xs):
         raise ShapeError(f"norms of order {ord} of {' and '.join(map(str, xs[:8]))}: nothing is there to be the extreme")
     return Aval((len(xs),), kind)

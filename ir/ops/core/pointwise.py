@@ -10,6 +10,7 @@ from ...errors import DTypeError, ShapeError
 from ...opdef.aval import same_shape
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_element
 from ...reference import scalar_functions
 from . import elementwise as ew
 from .complex_numbers import magnitude
@@ -71,6 +72,8 @@ def pointwise(name, body, ref, vjp, *, doc, traits=(), wants=wants_float):
 
     def infer(*args, **params):
         like = common(name, args)
+        for what, number in params.items():
+            check_element(number, like.dtype, what)
         wants(name, like)
         return like
 
@@ -139,7 +142,15 @@ def _clamp_vjp(g, out, x, *, min_val, max_val):
     return ew.where(ew.logical_and(above, below), g, 0.0)
 
 
-clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
+def _infer_clamp(x, *, min_val, max_val):
+    if x.dtype.is_complex:
+        raise DTypeError(f"clamp takes real types, got {x}: complex numbers have no order")
+    check_element(min_val, x.dtype, "min_val")
+    check_element(max_val, x.dtype, "max_val")
+    return x
+
+
+clamp = op("clamp", infer=_infer_clamp, ref=in_single(_clamp), vjp=(_clamp_vjp,),
            lower=Composite(_clamp_body), numbers=("min_val", "max_val"), batch=LEADING,
            traits=("exact", "ref_first", "rescued", "pointwise"),
            doc="x limited to [min_val, max_val]; the gradient goes to what lies strictly between. Infinite limits are none.")
@@ -222,7 +233,7 @@ def _finite(x, *, nan, posinf, neginf):
 
 
 nan_to_num = pointwise("nan_to_num", _finite_body, _finite,
-                       (lambda g, out, x, *, nan, posinf, neginf: ew.where(ew.isfinite(x), g, 0.0),),
+                       (lambda g, out, x, *, nan, posinf, neginf: ew.where(ew.isfinite(x), g, 0.0),), wants=wants_real_float,
                        doc="x with other numbers for nan and, after that, for both infinities.")
 
 

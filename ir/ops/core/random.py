@@ -12,6 +12,7 @@ from ... import dtype as dt
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Host, Template, op
+from ...opdef.param_checks import check_dtype, check_int, check_number, check_sizes
 from ...reference import philox
 from ...reference.scalar_functions import lgamma
 from .batching import all_repeated
@@ -53,7 +54,8 @@ def check_key(name, key):
 def _infer_float(name):
     def infer(key, *, shape, dtype):
         check_key(name, key)
-        if not dtype.is_floating_point:
+        check_sizes(shape)
+        if not check_dtype(dtype).is_floating_point:
             raise DTypeError(f"{name} makes floating point numbers, got dtype {dtype}; use randint for integers")
         return Aval(shape, dtype)
 
@@ -86,6 +88,10 @@ normal = op("normal", infer=_infer_float("normal"), ref=_normal, vjp=NO_GRAD, lo
 
 def _infer_randint(key, *, shape, low, high, dtype):
     check_key("randint", key)
+    check_sizes(shape)
+    check_dtype(dtype)
+    for bound, name in ((low, "low"), (high, "high")):
+        check_int(bound, name, -2 ** 63, 2 ** 63)
     if not -2 ** 63 <= low < high <= 2 ** 63:
         raise ArgumentError(f"randint takes low < high within the int64 range, got low={low} and high={high}")
     return Aval(shape, dtype)
@@ -99,8 +105,8 @@ randint = op("randint", infer=_infer_randint, vjp=NO_GRAD, lower=Template("rando
 
 def _infer_mask(key, *, shape, p):
     check_key("bernoulli_mask", key)
-    if not 0 <= p <= 1:
-        raise ArgumentError(f"a probability must be within 0 and 1, got {p}")
+    check_sizes(shape)
+    check_number(p, "a probability", 0, 1)
     return Aval(shape, dt.bool_)
 
 
@@ -112,6 +118,7 @@ def _mask(key, *, shape, p):
 def _infer_below(words, *, shape):
     if words.shape != (4,) or words.dtype is not dt.uint64:
         raise ShapeError(f"mask_below takes four words u64[4], got {words}")
+    check_sizes(shape)
     return Aval(shape, dt.bool_)
 
 

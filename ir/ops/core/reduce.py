@@ -6,6 +6,7 @@ from ... import dtype as dt
 from ...errors import DimError, DTypeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Composite, Reduce, op
+from ...opdef.param_checks import check_dims, check_flag
 from ...reference.float8 import KINDS
 from . import elementwise as ew
 from .elementwise_rules import is_low
@@ -53,6 +54,8 @@ def _wide(fn):
 def infer_reduce(name, gives=None, empty=True, floats=False):
     """Return the shape rule of a reduction over `dim`."""
     def infer(x, *, dim, keepdim):
+        check_dims(dim, x.ndim)
+        check_flag(keepdim, "keepdim")
         if not empty and any(x.shape[d] == 0 for d in dim):
             raise DimError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
         if not empty and x.dtype.is_complex:
@@ -79,10 +82,13 @@ nansum = op("nansum", infer=infer_reduce("nansum", floats=True), ref=_wide(np.na
             traits=("wide_on_gpu",), doc="Sum, nan counted as 0.")
 
 
+_sum_of_ints = infer_reduce("int_sum", dt.int64)
+
+
 def _infer_int_sum(x, *, dim, keepdim):
     if x.dtype.is_inexact:
         raise DTypeError(f"int_sum takes integers and bools, got {x}; sum takes floating point types")
-    return x.with_shape(reduced_shape(x.shape, dim, keepdim)).with_dtype(dt.int64)
+    return _sum_of_ints(x, dim=dim, keepdim=keepdim)
 
 
 int_sum = op("int_sum", infer=_infer_int_sum,

@@ -9,6 +9,7 @@ from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import OPS, Template, op
+from ...opdef.param_checks import check_dim
 from ...reference.scalar_functions import copied, logaddexp
 from . import elementwise as ew
 from .elementwise_rules import is_low
@@ -22,6 +23,7 @@ def infer_scan(name, floats=False):
     def infer(x, *, dim):
         if x.ndim == 0:
             raise ShapeError(f"{name} runs along a dimension, {x} has none")
+        check_dim(dim, x.ndim)
         if floats and not x.dtype.is_inexact:
             raise DTypeError(f"{name} takes floating point types, got {x}; cast with .to()")
         return x
@@ -63,6 +65,7 @@ def _infer_linear_scan(a, b, *, dim):
         raise DTypeError(f"linear_scan takes two arguments of one floating point or complex type, got {a} and {b}")
     if a.shape != b.shape or a.ndim == 0:
         raise ShapeError(f"linear_scan takes two arguments of one shape with at least one dimension, got {a} and {b}")
+    check_dim(dim, b.ndim)
     return b
 
 

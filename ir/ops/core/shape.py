@@ -6,16 +6,31 @@ import numpy as np
 
 from ... import dtype as dt
 from ...dim_order import inverse
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...opdef.aval import Aval, broadcast_shapes, same_shape
 from ...opdef.batch_rules import ALONG, LEADING, SAME, Chain, Leading
 from ...opdef.op import NO_GRAD, OPS, Composite, Host, Scalar, Template, View, op
+from ...opdef.param_checks import (
+    MOST,
+    check_dim,
+    check_dims,
+    check_dtype,
+    check_element,
+    check_index,
+    check_int,
+    check_ints,
+    check_shape,
+    check_sizes,
+)
+from ...symbols.substitute import at_hint
+from ...symbols.symbolic import hint
 from .elementwise_rules import wide
 
 # Views.
 
 
 def _infer_reshape(x, *, shape):
+    check_sizes(shape)
     out = Aval(shape, x.dtype)
     if out.size != x.size:
         raise ShapeError(f"cannot reshape {x} ({x.size} elements) to {tuple(shape)} ({out.size} elements)")
@@ -32,8 +47,8 @@ def _permute_links(size, op, shape, params):
 
 
 def _infer_permute(x, *, dims):
-    if sorted(dims) != list(range(x.ndim)):
-        raise ShapeError(f"permute of {x} takes each dimension once, got dims={tuple(dims)}")
+    if len(check_dims(dims, x.ndim, "dims")) != x.ndim:
+        raise ShapeError(f"permute of {x} takes each dimension once, got dims={dims}")
     return x.with_shape(tuple(x.shape[d] for d in dims))
 
 
@@ -43,7 +58,8 @@ permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: x.transpose
 
 
 def _infer_expand(x, *, shape):
-    if broadcast_shapes(x.shape, shape) != tuple(shape):
+    check_sizes(shape)
+    if broadcast_shapes(x.shape, shape) != shape:
         raise ShapeError(f"cannot expand {x} to {tuple(shape)}: a size may only grow from 1")
     return x.with_shape(shape)
 
@@ -104,6 +120,7 @@ def sum_to(x, *, shape):
 
 
 def _infer_select(x, *, dim, index):
+    check_index(index, x.shape[check_dim(dim, x.ndim)])
     return x.with_shape(x.shape[:dim] + x.shape[dim + 1:])
 
 
@@ -136,6 +153,10 @@ def _slice_size(n, start, stop, step):
 
 
 def _infer_slice(x, *, dim, start, stop, step):
+    check_dim(dim, x.ndim)
+    check_int(start, "start")
+    check_int(stop, "stop")
+    check_int(step, "step", 1)
     return x.with_shape(x.shape[:dim] + (_slice_size(x.shape[dim], start, stop, step),) + x.shape[dim + 1:])
 
 
@@ -155,6 +176,8 @@ slice_ = op("slice", infer=_infer_slice,
 
 
 def _infer_diagonal(x, *, offset, dim1, dim2):
+    check_dims((dim1, dim2), x.ndim, "dims of a diagonal")
+    check_int(offset, "offset", -MOST)
     rows, cols = x.shape[dim1], x.shape[dim2]
     n = max(0, min(rows, cols - offset) if offset >= 0 else min(rows + offset, cols))
     return x.with_shape(tuple(s for i, s in enumerate(x.shape) if i not in (dim1, dim2)) + (n,))
@@ -184,7 +207,14 @@ def _diagonal_scatter(g, *, shape, offset, dim1, dim2):
     return out
 
 
-diagonal_scatter = op("diagonal_embed", infer=lambda g, *, shape, offset, dim1, dim2: g.with_shape(shape),
+def _infer_diagonal_scatter(g, *, shape, offset, dim1, dim2):
+    check_sizes(shape)
+    now = Aval(at_hint(shape), g.dtype)
+    check_shape(g.shape, _infer_diagonal(now, offset=hint(offset), dim1=dim1, dim2=dim2).shape, "the diagonal")
+    return g.with_shape(shape)
+
+
+diagonal_scatter = op("diagonal_embed", infer=_infer_diagonal_scatter,
                       ref=_diagonal_scatter,
                       vjp=(lambda g, out, x, *, shape, offset, dim1, dim2: diagonal(g, offset=offset, dim1=dim1, dim2=dim2),),
                       lower=Template("scatter"),
@@ -192,7 +222,9 @@ diagonal_scatter = op("diagonal_embed", infer=lambda g, *, shape, offset, dim1, 
 
 
 def _infer_unfold(x, *, dim, size, step):
-    n = x.shape[dim]
+    n = x.shape[check_dim(dim, x.ndim)]
+    check_int(size, "size", -MOST)
+    check_int(step, "step", -MOST)
     if not 0 <= size <= n or step <= 0:
         raise ShapeError(f"unfold of {x} at dim {dim}: size {size} must be within 0..{n} and step {step} positive")
     return x.with_shape(x.shape[:dim] + ((n - size) // step + 1,) + x.shape[dim + 1:] + (size,))
@@ -201,6 +233,7 @@ def _infer_unfold(x, *, dim, size, step):
 def _unfold(x, *, dim, size, step):
     shape = _infer_unfold(Aval(x.shape, dt.of(x)), dim=dim, size=size, step=step).shape
     s = x.strides
+    step = min(step, x.shape[dim])      # a longer one is taken by no window
     return window(x, shape, (*s[:dim], s[dim] * step, *s[dim + 1:], s[dim]))
 
 
@@ -218,12 +251,26 @@ def _fold_windows(g, *, shape, dim, step):
     return out.astype(g.dtype, copy=False)
 
 
-fold_windows = op("fold_windows", infer=lambda g, *, shape, dim, step: g.with_shape(shape), ref=_fold_windows,
+def _infer_fold_windows(g, *, shape, dim, step):
+    check_sizes(shape)
+    check_dim(dim, min(len(shape), g.ndim - 1))
+    check_int(step, "step", 1)
+    count, *_, size = at_hint(g.shape[dim:])
+    if count and (count - 1) * hint(step) + size > hint(shape[dim]):
+        raise ShapeError(f"fold_windows of {g}, {hint(step)} apart, reaches outside of {shape} in dim {dim}")
+    check_shape(g.shape, (*shape[:dim], count, *shape[dim + 1:], size), "the windows")
+    return g.with_shape(shape)
+
+
+fold_windows = op("fold_windows", infer=_infer_fold_windows, ref=_fold_windows,
                   vjp=(lambda g, out, x, *, shape, dim, step: unfold(g, dim=dim, size=x.shape[-1], step=step),),
                   lower=Template("scatter"), batch=ALONG, doc="Adds windows back to where unfold took them.")
 
 
 def _infer_as_strided(x, *, shape, strides, offset):
+    check_sizes(shape)
+    check_ints(strides, "strides", len(shape), -MOST)
+    check_int(offset, "offset", -MOST)
     reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if 0 not in shape else 0
     if reach > x.size or offset < 0 or min(strides, default=0) < 0:
         raise ShapeError(f"as_strided(size={tuple(shape)}, stride={tuple(strides)}, storage_offset={offset}) reaches element "
@@ -266,7 +313,14 @@ def _batch_strided_scatter(size, op, args, held, params):
     return op(*args, **{**params, "size": (size, *of_sample), "strides": (math.prod(of_sample), *params["strides"])})
 
 
-strided_scatter = op("strided_scatter", infer=lambda g, *, size, strides, offset: g.with_shape(size), ref=_strided_scatter,
+def _infer_strided_scatter(g, *, size, strides, offset):
+    check_sizes(size, "size")
+    room = Aval(at_hint(size), g.dtype)
+    _infer_as_strided(room, shape=at_hint(g.shape), strides=at_hint(strides), offset=hint(offset))
+    return g.with_shape(size)
+
+
+strided_scatter = op("strided_scatter", infer=_infer_strided_scatter, ref=_strided_scatter,
                      vjp=(lambda g, out, x, *, size, strides, offset:
                           as_strided(g, shape=x.shape, strides=strides, offset=offset),),
                      lower=Template("scatter"), batch=_batch_strided_scatter,
@@ -274,7 +328,7 @@ strided_scatter = op("strided_scatter", infer=lambda g, *, size, strides, offset
 
 
 def _infer_bitcast(x, *, dtype):
-    old, new = x.dtype.itemsize, dtype.itemsize
+    old, new = x.dtype.itemsize, check_dtype(dtype).itemsize
     if old == new:
         return x.with_dtype(dtype)
     if not x.ndim or x.shape[-1] * old % new:
@@ -314,8 +368,16 @@ group = op("group", infer=lambda *xs: tuple(xs), ref=lambda *xs: tuple(xs),
 # Copies.
 
 
+def _check_one_dtype(name, xs):
+    for x in xs:
+        if x.dtype is not xs[0].dtype:
+            raise DTypeError(f"{name} takes values of one dtype, got {' and '.join(map(str, xs[:8]))}")
+
+
 def _infer_cat(*xs, dim):
     first = xs[0]
+    check_dim(dim, first.ndim)
+    _check_one_dtype("cat", xs)
     total = 0
     for x in xs:
         same = x.ndim == first.ndim and all(a == b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dim)
@@ -353,6 +415,8 @@ def grown(shape, dim) -> tuple:
 
 def _infer_stack(*xs, dim):
     first = xs[0]
+    check_dim(dim, first.ndim + 1)
+    _check_one_dtype("stack", xs)
     for i, x in enumerate(xs):
         if x.shape != first.shape:
             raise ShapeError(f"stack takes tensors of one shape, got {first.shape} and, at position {i}, {x.shape}")
@@ -380,7 +444,12 @@ stack = op("stack", infer=_infer_stack, ref=lambda *xs, dim: stacked(joined, xs,
 
 
 def _infer_pad(x, *, low, high, interior, value=0):
-    sizes = [max(lo + n + hi + max(n - 1, 0) * gap, 0) for n, lo, hi, gap in zip(x.shape, low, high, interior)]
+    check_ints(low, "low", x.ndim, -MOST)
+    check_ints(high, "high", x.ndim, -MOST)
+    check_ints(interior, "interior", x.ndim)
+    check_element(value, x.dtype)
+    sizes = tuple([max(lo + n + hi + max(n - 1, 0) * gap, 0) for n, lo, hi, gap in zip(x.shape, low, high, interior)])
+    check_sizes(sizes, "the padded shape")
     return x.with_shape(sizes)
 
 
@@ -422,10 +491,24 @@ pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("joi
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),
                 vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact", "float8", "by_rows"),
                 doc="The same values in new memory, in row-major order.")
-flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.array(np.flip(x, dims), order="C"),
+
+
+def _infer_flip(x, *, dims):
+    check_dims(dims, x.ndim, "dims")
+    return x
+
+
+def _infer_roll(x, *, shifts, dims):
+    for d in check_ints(dims, "dims"):
+        check_dim(d, x.ndim)
+    check_ints(shifts, "shifts", len(dims), -MOST)
+    return x
+
+
+flip = op("flip", infer=_infer_flip, ref=lambda x, *, dims: np.array(np.flip(x, dims), order="C"),
           vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"),
           batch=Leading(("dims",)), traits=("exact", "float8"))
-roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
+roll = op("roll", infer=_infer_roll, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
           vjp=(lambda g, out, x, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims),),
           lower=Template("gather"), batch=Leading(("dims",)), traits=("exact", "float8"))
 place = op("place", infer=lambda x, *, device, source, wait: x,
@@ -439,6 +522,8 @@ place = op("place", infer=lambda x, *, device, source, wait: x,
 
 
 def _infer_full(like, *, shape, value, dtype):
+    check_sizes(shape)
+    check_element(value, check_dtype(dtype))
     return Aval(shape, dtype)
 
 
@@ -458,7 +543,15 @@ def _iota(like, *, shape, dim, dtype):
     return counted if len(shape) == 1 else np.broadcast_to(counted.reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape).copy()
 
 
-iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
+def _infer_iota(like, *, shape, dim, dtype):
+    sizes = check_sizes(shape)
+    check_element(max(sizes[check_dim(dim, len(shape))] - 1, 0), check_dtype(dtype), "the last index")
+    if dtype is dt.bool_:
+        raise DTypeError("iota counts in numbers, not in bool")
+    return Aval(shape, dtype)
+
+
+iota = op("iota", infer=_infer_iota,
           ref=_iota,
           vjp=NO_GRAD, lower=Template("fill"), batch=ALONG, traits=("exact", "from_nothing"),
           doc="Each element's index along a dimension.")
@@ -467,7 +560,12 @@ LARGEST_LITERAL = 64   # elements; a larger array is an input of the graph
 
 
 def _infer_constant(like, *, values, shape, dtype):
-    out = Aval(shape, dtype)
+    check_sizes(shape)
+    out = Aval(shape, check_dtype(dtype))
+    if not isinstance(values, tuple):
+        raise DTypeError(f"values must be a tuple of numbers, got {values!r}")
+    for v in values:
+        check_element(v, dtype)
     if len(values) != out.size:
         raise ShapeError(f"constant of {out} takes {out.size} values, got {len(values)}")
     if out.size > LARGEST_LITERAL:

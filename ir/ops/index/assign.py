@@ -3,8 +3,12 @@
 import numpy as np
 
 from ... import dtype as dt
+from ...errors import ArgumentError, DTypeError
+from ...opdef.aval import Aval
 from ...opdef.batch_rules import view_links
 from ...opdef.op import OPS, Template, op
+from ...opdef.param_checks import check_shape
+from ...symbols.substitute import at_hint
 from ..core.batching import all_repeated
 from ..core.shape import full
 
@@ -43,7 +47,22 @@ def _assign_view_base(g, out, base, value, *, chain):
     return assign_view(g, full(part, shape=part.shape, value=0, dtype=dt.of(g)), chain=chain)
 
 
-assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
+def _infer_assign_view(base, value, *, chain):
+    """Apply the shape rules of the chain, each of which checks its parameters."""
+    if type(chain) is not tuple or not all(type(link) is tuple and len(link) == 2 for link in chain):
+        raise DTypeError(f"assign_view takes a chain of (view, parameters), got {chain!r}")
+    part = Aval(at_hint(base.shape), base.dtype)
+    for name, items in chain:
+        if name not in OPS or not OPS[name].is_view:
+            raise ArgumentError(f"assign_view takes a chain of views, got {name!r}")
+        part = OPS[name].infer(part, **dict(at_hint(items)))
+    if value.dtype is not part.dtype:
+        raise DTypeError(f"assign_view puts {part.dtype} into a part of {base}, got {value}")
+    check_shape(value.shape, part.shape, "the value of assign_view")
+    return base
+
+
+assign_view = op("assign_view", infer=_infer_assign_view, ref=_assign_view,
                  vjp=(_assign_view_base,
                       lambda g, out, base, value, *, chain: run_chain(g, chain)),
                  lower=Template("scatter"), batch=_batch_assign, traits=("exact", "float8", "updates"),

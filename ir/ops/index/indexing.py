@@ -14,6 +14,7 @@ from ...errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...opdef.aval import Aval, broadcast_shapes
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Host, Template, op
+from ...opdef.param_checks import check_choice, check_dim, check_flag, check_number, check_sizes
 from ..core import elementwise as ew
 from ..core.batching import all_lifted, all_repeated, numbered
 from ..core.elementwise_rules import wide
@@ -144,6 +145,7 @@ index = op("index", infer=_infer_index, ref=_index, vjp=_index_vjp, saves=ANY_FR
 
 
 def _infer_index_put(x, value, *indices, accumulate):
+    check_flag(accumulate, "accumulate")
     shape = indexed_shape("index_put", x, indices)
     if value.shape != shape:
         raise ShapeError(f"index_put: the value {value} must have the shape {shape} of the indexed part")
@@ -272,6 +274,8 @@ index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_p
 
 def _infer_in_range(index, *, low, high):
     require_index("in_range", index)
+    check_number(low, "low")
+    check_number(high, "high")
     return index
 
 
@@ -288,6 +292,7 @@ in_range = op("in_range", infer=_infer_in_range, ref=_in_range, vjp=NO_GRAD, low
 
 def _infer_along(name, x, index, dim):
     require_index(name, index)
+    check_dim(dim, max(x.ndim, 1))
     if index.ndim != x.ndim:
         raise ShapeError(f"{name}: index {index} must have as many dimensions as {x}")
     for d, (n, m) in enumerate(zip(index.shape, x.shape)):
@@ -330,8 +335,7 @@ gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None),
 
 def _infer_scatter(name, modes):
     def infer(x, index, src, *, dim, mode):
-        if mode not in modes:
-            raise ArgumentError(f"{name}: mode must be one of {', '.join(modes)}, got {mode!r}")
+        check_choice(mode, modes, f"{name}: mode")
         _infer_along(name, x, index, dim)
         if mode != "set":
             dt.refuse_float8(name, x.dtype)
@@ -446,6 +450,7 @@ scatter_reduce = op("scatter_reduce", infer=_infer_scatter("scatter_reduce", ("m
 
 
 def _infer_nonzero(x, *, count):
+    check_sizes((count,), "count")
     return (Aval((count,), dt.int64),) * x.ndim
 
 
@@ -477,6 +482,7 @@ def _repeat_index(repeats, *, total):
 
 def _infer_repeat_index(repeats, *, total):
     require_index("repeat_interleave", repeats)
+    check_sizes((total,), "total")
     return Aval((total,), dt.int64)
 
 

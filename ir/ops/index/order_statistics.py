@@ -6,6 +6,7 @@ from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import NO_GRAD, Composite, op
+from ...opdef.param_checks import check_choice, check_dim, check_flag
 from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -19,14 +20,22 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _infer_place(name):
 
-    def infer(x, *, dim, **params):
-        if x.ndim == 0 or not x.shape[dim]:
+    def infer(x, *, dim):
+        if x.ndim == 0 or not x.shape[check_dim(dim, x.ndim)]:
             raise ShapeError(f"{name} along dim {dim} of {x}: there is no element")
         if x.dtype.is_complex:
             raise DTypeError(f"{name} takes real types, got {x}: complex numbers have no order")
         return x.with_shape(tuple(1 if i == dim else n for i, n in enumerate(x.shape))).with_dtype(dt.int64)
 
     return infer
+
+
+_infer_median_of = _infer_place("median")
+
+
+def _infer_median(x, *, dim, skip_nan):
+    check_flag(skip_nan, "skip_nan")
+    return _infer_median_of(x, dim=dim)
 
 
 def _cut(x, dim, start, stop):
@@ -72,7 +81,7 @@ def _median(x, *, dim, skip_nan):
     return found if skip_nan else np.where(count > 0, nan.argmax(dim, keepdims=True), found)
 
 
-median_place = op("median_place", infer=_infer_place("median"), ref=_median, vjp=NO_GRAD, lower=Composite(_median_body),
+median_place = op("median_place", infer=_infer_median, ref=_median, vjp=NO_GRAD, lower=Composite(_median_body),
                   traits=("exact",), doc="Where the lower median along a dim is: at the first nan, or of what is not nan.")
 
 
@@ -84,7 +93,13 @@ def _shared_vjp(g, out, x, value):
     return ew.where(hit, expand(part, shape=x.shape), 0.0)
 
 
-found_in = op("found_in", infer=lambda x, value: value, ref=lambda x, value: value.copy(), vjp=(_shared_vjp, None),
+def _infer_found_in(x, value):
+    if value.ndim or value.dtype is not x.dtype or x.ndim != 1:
+        raise ShapeError(f"found_in takes a vector and a number of its dtype, got {x} and {value}")
+    return value
+
+
+found_in = op("found_in", infer=_infer_found_in, ref=lambda x, value: value.copy(), vjp=(_shared_vjp, None),
               lower=Composite(lambda x, value: value), traits=("exact",),
               doc="The value, a number without dims, which some elements of a vector are: its gradient goes to these.")
 
@@ -110,6 +125,8 @@ def _mode(x, *, dim):
         best = lengths.argmax()
         return order[starts[best] + lengths[best] - 1:][:1]
 
+    if not x.size:
+        return np.zeros((*x.shape[:dim], 1, *x.shape[dim + 1:]), np.int64)
     return np.apply_along_axis(of_row, dim, x).astype(np.int64)
 
 
@@ -146,10 +163,15 @@ run_starts = op("run_starts", infer=_infer_starts, ref=_starts, vjp=NO_GRAD, low
                 doc="Which entries of the first dimension differ from the one before; the first does.")
 
 
+_infer_quantile_of = _infer_place("quantile")
+
+
 def _infer_quantile(x, q, *, dim, interpolation, skip_nan):
     if x.dtype not in (dt.float32, dt.float64) or q.dtype is not x.dtype or q.ndim != 1:
         raise DTypeError(f"quantile takes float32 or float64 and a row of levels of the same dtype, got {x} and {q}")
-    _infer_place("quantile")(x, dim=dim)
+    check_choice(interpolation, INTERPOLATIONS, "interpolation")
+    check_flag(skip_nan, "skip_nan")
+    _infer_quantile_of(x, dim=dim)
     return x.with_shape((q.shape[0], *x.shape[:dim], *x.shape[dim + 1:]))
 
 
@@ -197,6 +219,8 @@ def _towards(low, high, weight):
 
 
 def _quantile(x, q, *, dim, interpolation, skip_nan):
+    if not x.size:          # numpy forgets dims
+        return np.zeros((q.size, *x.shape[:dim], *x.shape[dim + 1:]), x.dtype)
     method = np.nanquantile if skip_nan else np.quantile
     return np.asarray(method(x, q, axis=dim, method=interpolation), x.dtype)
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Composite, Template, op
+from ...opdef.param_checks import check_dim, check_flag, check_int, check_number, check_sizes
 from ..core import elementwise as ew
 from ..core.batching import all_repeated
 from ..core.shape import full, reshape
@@ -42,6 +43,8 @@ def order_keys(a, descending=False):
 def _infer_argsort(x, *, dim, descending):
     if x.ndim == 0:
         raise ShapeError(f"argsort runs along a dimension, {x} has none")
+    check_dim(dim, x.ndim)
+    check_flag(descending, "descending")
     if x.dtype.is_complex:
         raise DTypeError(f"argsort takes real types, got {x}: complex numbers have no order")
     return x.with_dtype(dt.int64)
@@ -56,7 +59,8 @@ argsort = op("argsort", infer=_infer_argsort, ref=_argsort, vjp=NO_GRAD, lower=T
 
 
 def _infer_topk(x, *, k, dim, largest):
-    if x.ndim == 0 or not 0 <= k <= x.shape[dim]:
+    check_int(k, "k")
+    if x.ndim == 0 or not 0 <= k <= x.shape[check_dim(dim, x.ndim)]:
         raise ShapeError(f"topk of {x} along dim {dim}: k={k} must be within 0..{x.shape[dim] if x.ndim else 0}")
     _infer_argsort(x, dim=dim, descending=largest)
     return x.with_shape(x.shape[:dim] + (k,) + x.shape[dim + 1:]).with_dtype(dt.int64)
@@ -85,6 +89,7 @@ arg_topk = op("arg_topk", infer=_infer_topk, ref=_arg_topk, vjp=NO_GRAD, lower=T
 
 
 def _infer_searchsorted(sorted_, values, *, right):
+    check_flag(right, "right")
     if sorted_.dtype is not values.dtype:
         raise DTypeError(f"searchsorted takes two arguments of one dtype, got {sorted_} and {values}; cast one with .to()")
     if sorted_.ndim == 0 or (sorted_.ndim > 1 and sorted_.shape[:-1] != values.shape[:-1]):
@@ -124,8 +129,10 @@ searchsorted = op("searchsorted", infer=_infer_searchsorted, ref=_searchsorted, 
 def _infer_bins(x, *, bins, low, high):
     if x.ndim != 1 or x.dtype not in (dt.float32, dt.float64):
         raise DTypeError(f"bin_counts takes one row of float32 or float64, got {x}")
-    if bins < 1:
-        raise ArgumentError(f"bin_counts takes at least one bin, got {bins}")
+    check_int(bins, "bins", 1)
+    check_sizes((bins,), "bins")
+    check_number(low, "low")
+    check_number(high, "high")
     return x.with_shape((bins,)).with_dtype(dt.int64)
 
 

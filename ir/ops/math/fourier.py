@@ -6,6 +6,8 @@ from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Host, op
+from ...opdef.param_checks import check_choice, check_dim, check_dims, check_flag, check_int
+from ...symbols.symbolic import hint
 from ..core import elementwise as ew
 from ..core.complex_numbers import PARTS, WHOLES, conj
 from ..core.shape import iota
@@ -13,9 +15,23 @@ from ..core.shape import iota
 _OTHER_WAY = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
+def check_norm(norm):
+    """Raise unless a norm names the direction that is divided."""
+    check_choice(norm, tuple(_OTHER_WAY), "norm")
+
+
+def _check_count(x, dim):
+    if hint(x.shape[dim]) == 0:
+        raise ShapeError(f"a transform needs at least one number, got {x} along dim {dim}")
+
+
 def _infer_fft(x, *, dim, inverse, norm):
     if x.dtype not in PARTS:
         raise DTypeError(f"fft takes complex numbers, got {x}")
+    check_flag(inverse, "inverse")
+    check_norm(norm)
+    for d in check_dims(dim, x.ndim):
+        _check_count(x, d)
     return x
 
 
@@ -26,6 +42,8 @@ def _fft(x, *, dim, inverse, norm):
 def _infer_rfft(x, *, dim, norm):
     if x.dtype not in WHOLES:
         raise DTypeError(f"rfft takes float32 or float64, got {x}")
+    check_norm(norm)
+    _check_count(x, check_dim(dim, x.ndim))
     return x.with_shape(_with_size(x.shape, dim, x.shape[dim] // 2 + 1)).with_dtype(WHOLES[x.dtype])
 
 
@@ -42,6 +60,9 @@ def _rfft_vjp(g, out, x, *, dim, norm):
 def _infer_irfft(x, *, dim, n, norm):
     if x.dtype not in PARTS:
         raise DTypeError(f"irfft takes complex numbers, got {x}")
+    check_norm(norm)
+    check_int(n, "n", 1)
+    check_dim(dim, x.ndim)
     if x.shape[dim] != n // 2 + 1:
         raise ShapeError(f"irfft to {n} numbers takes {n // 2 + 1} frequencies, got {x}")
     return x.with_shape(_with_size(x.shape, dim, n)).with_dtype(PARTS[x.dtype])

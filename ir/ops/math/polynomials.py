@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...errors import ArgumentError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
+from ...opdef.param_checks import check_choice
 from ...reference.scalar_functions import hurwitz_zeta
 from ..core import elementwise as ew
 from ..core.elementwise_rules import check_pair, elementwise
@@ -26,8 +26,7 @@ MOST_DEGREE = 1 << 24       # one step per degree
 
 def _infer_polynomial(x, n, *, family):
     check_pair("polynomial", x, n)
-    if family not in FAMILIES:
-        raise ArgumentError(f"polynomial: family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    check_choice(family, tuple(FAMILIES), "polynomial: family")
     return x
 
 

@@ -6,6 +6,7 @@ from ....ir.errors import FileError, IngotError
 from ....ir.graph.graph import Graph, Node, Value
 from ....ir.graph.printer import value_names
 from ....ir.graph.text import parse
+from ....ir.graph.verify import verify_at
 from ....ir.ops import load_all
 from ....ir.source_location import module_of
 from ....passes.rewrite import pass_manager
@@ -80,6 +81,7 @@ class RecordedGraph:
 def _at_sizes(graph, weights, count, sizes) -> tuple | None:
     """Return a key of a graph at some sizes, to compare; None if it does not take them."""
     try:
+        verify_at(graph, sizes)
         bound = bind_graph(graph, {name: sizes[name] for name in graph.names}) if graph.symbols else graph
         graph, used = without_unused(pass_manager.run(bound, machine_passes.PORTABLE), dict.fromkeys(weights), count)
     except IngotError:

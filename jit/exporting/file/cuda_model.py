@@ -28,7 +28,7 @@ _EXACT = 9            # from this major version on, code runs on its own chip al
 def graph_for(model: Model, sizes: dict) -> tuple:
     """Return (the device graph of a model for named sizes, numbers of the weights that it takes)."""
     variant = model.variant_for(sizes)
-    graph = model.graph_of(variant)
+    graph = model.graph_for(sizes)
     if graph.symbols:
         graph = specialize_shapes.bind_graph(graph, {name: sizes[name] for name in graph.names})
     graph = pass_manager.run(graph, backend.PASSES)

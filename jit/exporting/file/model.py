@@ -40,6 +40,7 @@ program = lazy(__package__, "....runtime.cpu.graph.program")
 captured_graph = lazy(__package__, ".captured_graph")
 work = lazy(__package__, "...inspect.work")
 text = lazy(__package__, "....ir.graph.text")
+verify = lazy(__package__, "....ir.graph.verify")
 
 _MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
 
@@ -285,10 +286,17 @@ class Model:
                 raise ShapeError(f"the exported model does not hold for {text}: its code{where} asks for {condition}")
         return variant
 
+    def graph_for(self, sizes: dict) -> Graph:
+        """Return the graph for named sizes, as symbols; raise FileError unless it holds for them, as it does for its own."""
+        graph = self.graph_of(self.variant_for(sizes))
+        with archive.guarded(self._reader.name):
+            verify.verify_at(graph, sizes)
+        return graph
+
     def planned(self, sizes: dict):
         """Return (the compiled graph for this machine and sizes, its parts)."""
         variant = self.variant_for(sizes)
-        graph = self.graph_of(variant)
+        graph = self.graph_for(sizes)
         if graph.symbols:
             graph = specialize_shapes.bind_graph(graph, {name: sizes[name] for name in graph.names})
         parts = prepare.prepared(graph, len(self._dtypes), variant.weights)
@@ -338,7 +346,7 @@ class Model:
     def planned_for_more(self, sizes: dict) -> Any:
         """Return the graph compiled for these sizes by a plan that serves others too, or None."""
         variant = self.variant_for(sizes)
-        graph = self.graph_of(variant)
+        graph = self.graph_for(sizes)
         if not graph.symbols:
             return None
         if variant.sized_plans is None:

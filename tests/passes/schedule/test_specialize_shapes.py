@@ -54,7 +54,7 @@ def pooled_layer():
     n = Scope().size("n", 5)
     b = Builder()
     x, w = b.input("x", Aval((n, 4), dt.float32)), b.input("w", Aval((4, 3), dt.float32))
-    last = b.append(shape.select, (x,), {"dim": 0, "index": -1})
+    last = b.append(shape.select, (x,), {"dim": 0, "index": n - 1})
     pooled = b.append(reduce.sum_, (x,), {"dim": (0,), "keepdim": False})
     row = b.append(shape.reshape, (b.append(elementwise.add, (pooled, last), {}),), {"shape": (1, 4)})
     layer = b.append(linalg.matmul, (row, w), {})

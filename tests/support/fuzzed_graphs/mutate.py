@@ -31,6 +31,11 @@ _OTHERS: tuple = (None, True, False, "", "sum", (), (1,), (0, 1), dt.float32, dt
                   slice(0, 2, 1), 1j)
 
 
+def home(name: str) -> str:
+    """Return the file of ir/ops that holds an operator's shape rule, such as "core.shape"."""
+    return OPS[name].infer.__module__.partition(".ir.ops.")[2]
+
+
 class Case(NamedTuple):
     """A mutated graph as text, its declared types, and the arrays of each call.
 
@@ -168,7 +173,7 @@ class _Mutation:
         return (*value[:at], self.other(value[at]), *value[at + 1:])
 
     def case(self) -> Case:
-        for _ in range(self.pick.choice((1, 1, 1, 2, 3))):
+        for _ in range(self.pick.choice((0, 0, 0, 1) if self.symbol else (1, 1, 1, 2, 3))):
             self.change()
         inputs, operands, names = self.operands()
         try:
@@ -248,7 +253,7 @@ class _Mutation:
         if not names:
             return [{}]
         n = names["s"]
-        return [names, {"s": self.pick.choice((n - 1, n + 1, 2, 3, 2 * n, 7))}]
+        return [names, {"s": self.pick.choice((n + 1, 2 * n, 7))}, {"s": self.pick.choice((2, 2, 3, max(n - 1, 2)))}]
 
     def arrays(self, inputs, sizes):
         given = {}
