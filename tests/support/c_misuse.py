@@ -1,15 +1,17 @@
 """Wrong calls of a C library, as data: each misuse changes a correct call, and a code must answer it.
 
-`calls` makes the table for a model's inputs and outputs. `Caller` runs it through ctypes, `c_program` writes it as a program in
-C, for tools that watch the memory of a process.
+`calls` makes the table for a model's inputs and outputs. `Caller` runs it through ctypes with fenced memory. `program` writes
+it as C, for tools that watch the memory of a process.
 """
 
 import ctypes
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from guard_pages import fenced
 from ingot.jit.exporting.link.c_checks import CODES, MOST_DIMS, TENSOR_BYTES
 from ingot.jit.exporting.link.c_header import DTYPES
 
@@ -27,7 +29,10 @@ class At(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A field of a descriptor, or a whole argument (`side` is "in", "out" or "state", `field` is ""), and its new value."""
+    """A field of a descriptor, or a whole argument (`side` is "in", "out" or "state", `field` is ""), and its new value.
+
+    The field "fill" stands for the data: all bytes are the value, or pseudo-random after a seed from 256 on.
+    """
 
     side: str
     number: int
@@ -36,7 +41,7 @@ class Edit(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call with its edits, and the name of the code that answers it."""
+    """A call with its edits, and the name of the code that answers it: "VALUES" is OK or DATA."""
 
     name: str
     edits: tuple
@@ -108,6 +113,27 @@ def _allowed(sides) -> Iterator[Call]:
     yield Call("sizes beyond the rank", tuple(unused), "OK")
 
 
+def values(inputs, seeds) -> list:
+    """Return calls whose data has unusual bytes, some or all of it."""
+    fills = [0, 1, 0x7F, 0x80, 0xFF, *range(256, 256 + seeds)]
+    alone = [Call(f"in[{i}] is filled with {fill}", (Edit("in", i, "fill", fill),), "VALUES")
+             for i in range(len(inputs)) for fill in fills]
+    together = [Call(f"all is filled with {fill}", tuple(Edit("in", i, "fill", fill) for i in range(len(inputs))), "VALUES")
+                for fill in fills]
+    return alone + together
+
+
+def filled(count: int, fill: int) -> bytes:
+    """Return the bytes for which an edit stands. C programs compute the same."""
+    if fill < 256:
+        return bytes([fill]) * count
+    made, x = bytearray(), fill
+    for _ in range(count):
+        x = (x * 1103515245 + 12345) & 0xFFFFFFFF
+        made.append(x >> 16 & 0xFF)
+    return bytes(made)
+
+
 # Through ctypes.
 
 
@@ -126,8 +152,8 @@ class Caller:
 
     def __init__(self, run, inputs, outputs, state=None):
         self.run, self.inputs, self.outputs = run, inputs, outputs
-        room = sum(a.nbytes + 16 for a in outputs)
-        self.first = {"room": bytes(room), "state": state or b""}
+        room = sum(a.nbytes // 64 * 64 + 128 for a in outputs)
+        self.first: dict = {"room": bytes(room), "state": state or b""}
         self.first |= {("in", i): a.tobytes() for i, a in enumerate(inputs)}
         self.first |= {("out", i): bytes([FILL]) * a.nbytes for i, a in enumerate(outputs)}
         self.memory = {name: buffer(data) for name, data in self.first.items()}
@@ -156,16 +182,19 @@ class Caller:
         for e in call.edits:
             value = e.value if isinstance(e.value, int) else self.address(e.value, ins, outs)
             field, _, dim = e.field.partition("[")
-            if not field:
+            if field == "fill":
+                block = self.memory[e.side, e.number]
+                block[:] = np.frombuffer(filled(block.size, value), np.uint8)
+            elif not field:
                 arguments[e.side] = value
             elif dim:
                 (ins if e.side == "in" else outs)[e.number].shape[int(dim[:-1])] = value
             else:
                 setattr((ins if e.side == "in" else outs)[e.number], field, value)
+        before = {key: bytes(block) for key, block in self.memory.items()}
         code = self.run(*[ctypes.c_void_p(a) for a in arguments.values()])
-        kept = ["state", *[key for key in self.first if key[0] in ("in", "out") and not (key[0] == "out" and code == 0)]]
-        kept = [key for key in kept if not (key == "state" and code == 0)]
-        changed = any(bytes(self.memory[key]) != self.first[key] for key in kept)
+        given = {key: data for key, data in before.items() if key[0] == "in" or (code and (code != DATA or key == "state"))}
+        changed = any(bytes(self.memory[key]) != data for key, data in given.items())
         found = [ctypes.string_at(t.data, a.nbytes) for t, a in zip(outs, self.outputs)] if code == 0 else []
         return code, [np.frombuffer(d, a.dtype).reshape(a.shape) for d, a in zip(found, self.outputs)], changed
 
@@ -178,12 +207,182 @@ class Caller:
 
 
 def buffer(data) -> np.ndarray:
-    """Return a writable copy of bytes that begins at a multiple of 64."""
-    made = np.empty(len(data) + 64, np.uint8)
-    start = -made.ctypes.data % 64
-    made[start:start + len(data)] = np.frombuffer(data, np.uint8)
-    return made[start:start + len(data)]
+    """Return a writable copy of bytes at a multiple of 8, with no memory behind it but up to 7 bytes."""
+    padded = data + bytes(-len(data) % 8)
+    return fenced(np.frombuffer(padded, np.uint8), True)[:len(data)] if data else np.empty(0, np.uint8)
+
+
+# As a program in C.
+
+_PROGRAM = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "model.h"
+
+enum { FENCED = @FENCED@, PAGE = 65536, INS = MODEL_INPUTS, OUTS = MODEL_OUTPUTS, STATE = @STATE@, ROOM = @ROOM@ };
+static const size_t in_bytes[] = {@IN_BYTES@}, out_bytes[] = {@OUT_BYTES@};
+static const size_t in_item[] = {@IN_ITEM@}, out_item[] = {@OUT_ITEM@};
+@DATA@
+static const unsigned char *const first[] = {@FIRST@};
+
+/* Memory of its own: from malloc, or at a multiple of 8 with no page behind it. */
+static char *take(size_t size)
+{
+    if (!FENCED) return malloc(size);
+    size = (size + 7) / 8 * 8;
+    size_t whole = (size + PAGE - 1) / PAGE * PAGE;
+    char *at = mmap(NULL, whole + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || mprotect(at + whole, PAGE, PROT_NONE)) abort();
+    return at + whole - size;
+}
+
+static void give(char *at, size_t size)
+{
+    size = (size + 7) / 8 * 8;
+    size_t whole = (size + PAGE - 1) / PAGE * PAGE;
+    if (!FENCED) free(at);
+    else if (at) munmap(at + size - whole, whole + PAGE);
+}
+
+static void fill(char *at, size_t size, uint32_t x)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (x >= 256 || i) x = x < 256 ? x : x * 1103515245u + 12345u;
+        at[i] = (char)(x < 256 ? x : x >> 16);
+    }
+}
+
+static int changed(const char *at, size_t size, int byte)
+{
+    for (size_t i = 0; i < size; i++) if ((unsigned char)at[i] != byte) return 1;
+    return 0;
+}
+
+struct call {
+    model_tensor *in, *out;
+    char *ins[INS], *outs[OUTS], *shifted_in[INS], *shifted_out[OUTS], *room, *state;
+    void *arg_in, *arg_out, *arg_state;
+};
+
+static char *shift(char **to, const char *from, size_t size, size_t item)
+{
+    *to = take(size + item);
+    memcpy(*to + item, from, size);
+    return *to + item;
+}
+
+@EDITS@
+
+int main(void)
+{
+    static const model_tensor first_in[] = {@INIT_IN@}, first_out[] = {@INIT_OUT@};
+    char *first_state = take(STATE + 1);
+@START@
+    for (int number = 0; number < @COUNT@; number++) {
+        struct call c;
+        memset(&c, 0, sizeof c);
+        c.in = (void *)take(sizeof first_in);
+        c.out = (void *)take(sizeof first_out);
+        memcpy(c.in, first_in, sizeof first_in);
+        memcpy(c.out, first_out, sizeof first_out);
+        for (int i = 0; i < INS; i++) c.in[i].data = memcpy(c.ins[i] = take(in_bytes[i]), first[i], in_bytes[i]);
+        for (int i = 0; i < OUTS; i++) c.out[i].data = memset(c.outs[i] = take(out_bytes[i]), @FILL@, out_bytes[i]);
+        c.room = memset(take(ROOM), @FILL@, ROOM);
+        c.state = memcpy(take(STATE + !STATE), first_state, STATE);
+        c.arg_in = c.in; c.arg_out = c.out; c.arg_state = c.state;
+        edit(&c, number);
+        int code = model_run(c.arg_in, c.arg_out@PASS@), bad = 0;
+        if (code && code != MODEL_DATA)
+            for (int i = 0; i < OUTS; i++) bad |= changed(c.outs[i], out_bytes[i], @FILL@);
+        if (code) bad |= changed(c.room, ROOM, @FILL@) | (STATE && memcmp(c.state, first_state, STATE));
+        printf("%d %d ", code, !!bad);
+        for (int i = 0; code == 0 && i < OUTS; i++)
+            for (size_t k = 0; k < out_bytes[i]; k++) printf("%02x", ((unsigned char *)c.out[i].data)[k]);
+        printf("\\n");
+        for (int i = 0; i < INS; i++) give(c.ins[i], in_bytes[i]), give(c.shifted_in[i], in_bytes[i] + in_item[i]);
+        for (int i = 0; i < OUTS; i++) give(c.outs[i], out_bytes[i]), give(c.shifted_out[i], out_bytes[i] + out_item[i]);
+        give(c.room, ROOM), give(c.state, STATE + !STATE);
+        give((void *)c.in, sizeof first_in), give((void *)c.out, sizeof first_out);
+    }
+    give(first_state, STATE + 1);
+@END@
+    return 0;
+}
+"""
+
+
+def program(table, inputs, outputs, state: int, weights=None, is_fenced=False) -> str:
+    """Return a program that does the calls of a table; `weights` is the path of a file that it gives to the library first.
+
+    It prints a line for each call: the code, 1 if it changed what it may not change, the bytes of all outputs if the code is 0.
+    """
+    def listed(numbers):
+        return ", ".join(map(str, numbers))
+
+    data = [f"static const unsigned char first{i}[] = {{{listed(a.tobytes()) or 0}}};" for i, a in enumerate(inputs)]
+    start, end = [], []
+    if state:
+        start.append("    if (model_init_state((void *)first_state)) return 1;")
+    if weights is not None:
+        start += [f'    FILE *file = fopen("{weights}", "rb");', "    char *weights = aligned_alloc(64, MODEL_WEIGHTS_SIZE);",
+                  "    if (!file || fread(weights, 1, MODEL_WEIGHTS_SIZE, file) != MODEL_WEIGHTS_SIZE) return 1;",
+                  "    fclose(file);", "    if (model_init(weights, MODEL_WEIGHTS_SIZE)) return 1;"]
+        end.append("    free(weights);")
+    cases = [f"    case {number}: {' '.join(map(_statement, call.edits))} break;    /* {call.name} */"
+             for number, call in enumerate(table)]
+    words = {"FENCED": int(is_fenced), "STATE": state, "ROOM": sum(a.nbytes // 64 * 64 + 128 for a in outputs),
+             "IN_BYTES": listed(a.nbytes for a in inputs), "OUT_BYTES": listed(a.nbytes for a in outputs),
+             "IN_ITEM": listed(a.itemsize for a in inputs), "OUT_ITEM": listed(a.itemsize for a in outputs),
+             "DATA": "\n".join(data), "FIRST": listed(f"first{i}" for i in range(len(inputs))), "FILL": FILL,
+             "INIT_IN": listed(f"MODEL_IN{i}(0)" for i in range(len(inputs))),
+             "INIT_OUT": listed(f"MODEL_OUT{i}(0)" for i in range(len(outputs))), "COUNT": len(table),
+             "EDITS": "\n".join(["static void edit(struct call *c, int number)", "{", "    switch (number) {", *cases, "    }",
+                                 "}"]),
+             "START": "\n".join(start), "END": "\n".join(end), "PASS": ", c.arg_state" if state else ""}
+    return re.sub("@([A-Z_]+)@", lambda m: str(words[m[1]]), _PROGRAM)
+
+
+def _statement(e: Edit) -> str:
+    if e.field == "fill":
+        return f"fill(c->{e.side}s[{e.number}], {e.side}_bytes[{e.number}], {e.value});"
+    value = f"{e.value}u" if isinstance(e.value, int) and e.value > 0 else f"(int64_t){e.value + 1} - 1" if isinstance(
+        e.value, int) else _address(e.value)
+    if not e.field:
+        return f"c->arg_{e.side} = (void *)({value});"
+    kind = "(void *)(intptr_t)" if e.field == "data" else ""
+    return f"c->{e.side}[{e.number}].{e.field} = {kind}({value});"
+
+
+def _address(at: At) -> str:
+    side, _, shifted = at.side.rpartition(" ")[::-1]
+    if at.side in ("ins", "outs"):
+        return f"(char *)c->{at.side[:-1]} + {at.byte}"
+    if at.side in ("room", "state"):
+        return f"c->{at.side} + {at.byte}"
+    if shifted:
+        i = at.number
+        return f"shift(&c->shifted_{side}[{i}], c->{side}s[{i}], {side}_bytes[{i}], {side}_item[{i}])"
+    return f"c->{side}s[{at.number}] + ({at.byte})"
+
+
+def outcomes(printed: str, outputs) -> list:
+    """Return what a program printed, as `Caller` gives it: (code, outputs, whether anything changed) of each call."""
+    found = []
+    for line in printed.splitlines():
+        code, changed, *text = line.split()
+        data, results, at = bytes.fromhex(text[0] if text else ""), [], 0
+        for a in outputs if code == "0" else ():
+            results.append(np.frombuffer(data, a.dtype, a.size, at).reshape(a.shape))
+            at += a.nbytes
+        found.append((int(code), results, changed == "1"))
+    return found
 
 
 def code_of(name) -> int:
     return CODES.index(name)
+
+
+DATA = code_of("DATA")
