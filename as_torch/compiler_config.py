@@ -1,9 +1,16 @@
-"""`torch._dynamo.config` and `torch._inductor.config`: switches of PyTorch's compiler. Any can be set; none changes
-anything."""
+"""`torch._dynamo.config` and `torch._inductor.config`: switches of PyTorch's compiler. Any can be set.
 
+`error_on_recompile` works as in PyTorch. Errors at a limit of recompilations are refused, as there is no limit of a number. All
+others are ignored: they choose between ways to compile that give the same results.
+"""
+
+import sys
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from ..ir.errors import ArgumentError
+from ..jit.errors.recompile_limit import NO_SECOND
 
 accumulated_cache_size_limit = accumulated_recompile_limit = 256
 cache_size_limit = recompile_limit = 8
@@ -25,10 +32,25 @@ __all__ = ["patch"]
 _MISSING = object()
 
 
+class _Switches(ModuleType):
+    """This module: assigned switches with an effect have it."""
+
+    def __setattr__(self, name, value):
+        if name in ("fail_on_recompile_limit_hit", "fail_on_cache_limit_hit") and value:
+            raise ArgumentError(f"config.{name}: recordings are limited by what they cost, not by a number; set "
+                                "error_on_recompile, or read stats()['compiles'] of the traced function")
+        if name == "error_on_recompile":
+            NO_SECOND.set(bool(value))
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Switches
+
+
 def _place(path: str) -> tuple[Any, str]:
-    """Return the namespace and the last part of a dotted name."""
+    """Return the owner and the last part of a dotted name."""
     *folders, name = path.split(".")
-    return (globals() if not folders else vars(globals()[folders[0]])), name
+    return (globals()[folders[0]] if folders else sys.modules[__name__]), name
 
 
 @contextmanager
@@ -38,13 +60,13 @@ def patch(changes: dict | str | None = None, value: Any = None, **more: Any):
     before = []
     try:
         for path, new in (given | more).items():
-            space, name = _place(path)
-            before.append((space, name, space.get(name, _MISSING)))
-            space[name] = new
+            owner, name = _place(path)
+            before.append((owner, name, getattr(owner, name, _MISSING)))
+            setattr(owner, name, new)
         yield
     finally:
-        for space, name, old in reversed(before):
+        for owner, name, old in reversed(before):
             if old is _MISSING:
-                del space[name]
+                delattr(owner, name)
             else:
-                space[name] = old
+                setattr(owner, name, old)

@@ -27,7 +27,9 @@ from typing import ClassVar
 
 from ...runtime.api.register.process_settings import DETERMINISTIC
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES
+from ...runtime.core.switches import Switch
 
+NO_SECOND = Switch("whether a second recording of a function is an error", False)
 FREE = 10
 INVEST, LOOK = 0.15, 0.1
 UNKNOWN = 20            # recordings that take as long as a first compilation, as far as one can know

@@ -4,8 +4,16 @@ import warnings
 
 from ...runtime.core.specialized_calls import expecting_more
 from ...runtime.core.storage import user_level
-from ..errors.errors import DisturbedError, ProxyError, ReplacedError, RunEagerlyError, SeveralDevicesError, TracerWarning
-from ..errors.recompile_limit import IN_A_ROW, RecompileLimit
+from ..errors.errors import (
+    DisturbedError,
+    ProxyError,
+    ReplacedError,
+    RunEagerlyError,
+    SeveralDevicesError,
+    TraceError,
+    TracerWarning,
+)
+from ..errors.recompile_limit import IN_A_ROW, NO_SECOND, RecompileLimit
 from ..guards.locations import is_viewable
 from ..proxies.data_sizes import DataSizes
 from ..proxies.numpy_scalars import NUMBERS
@@ -175,6 +183,8 @@ class MissHandler:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or (
                 self._last_key and why_another_kind(parameters_of(self._fn), self._last_key, call.key)) or FIRST
+        if self.stats["compiles"] and NO_SECOND.peek():
+            self._refuse_second(call.reason)
         self._last_key = call.key
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
                   tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run)
@@ -210,6 +220,11 @@ class MissHandler:
         run.recording.limit = self.limit
         self._enter(call, run, family)
         return run.result, definition_of(self._fn).of(call.reason), run.template
+
+    def _refuse_second(self, reason):
+        place = definition_of(self._fn)
+        raise TraceError(place.of(f"{place.name} would be recorded again: {reason}. Mark what changes as dynamic, pass it as "
+                                  "an argument, or leave error_on_recompile off"))
 
     def _count_failure(self, error) -> bool:
         """Count a recording that was thrown away; return whether that will go on, and the limit shrinks."""

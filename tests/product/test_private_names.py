@@ -279,6 +279,17 @@ def test_compiler_marks_and_frontends():
     assert _dynamo.config.automatic_dynamic_shapes and not _dynamo.config.fail_on_recompile_limit_hit
 
 
+def test_a_second_recording_is_an_error_on_request():
+    traced = ingot.compile(lambda x, n: x * n if x.shape[0] > 2 else x)
+    x = ingot.ones(3)
+    with _dynamo.config.patch(error_on_recompile=True):
+        assert traced(x, 2).tolist() == traced(x + 0, 2).tolist() == [2.0] * 3
+        with pytest.raises(ingot.jit.TraceError, match=r"would be recorded again: .*error_on_recompile"):
+            traced(ingot.ones(2), 2)
+        assert traced(x, 2).tolist() == [2.0] * 3
+    assert traced(ingot.ones(2), 2).tolist() == [1.0] * 2 and not _dynamo.config.error_on_recompile
+
+
 def test_errors_and_warnings_of_traces_are_caught_and_filtered_by_name():
     jit = ingot.jit
     assert jit.Error is jit.TraceError and issubclass(jit.TracingCheckError, jit.Error)
@@ -370,5 +381,7 @@ def test_switches_of_the_compiler_are_accepted(path):
         assert config.verbose
         raise ValueError
     assert config.triton.cudagraphs and not config.verbose and not hasattr(config, "new_one")
+    with pytest.raises(ValueError, match="error_on_recompile"):
+        config.fail_on_recompile_limit_hit = True
     config.cache_size_limit = before
     del config.of_a_later_version, config.triton.cudagraphs

@@ -1,11 +1,10 @@
 """Settings of the process: determinism, precision of float32 products, threads, warnings."""
 
-import warnings
-
 from ....ir.errors import ArgumentError
 from ...core import float32_precision
 from ...core.backend import HOST
 from ...core.switches import LentSwitch, Switch
+from ...core.warn_once import ALWAYS
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "is_deterministic_algorithms_warn_only_enabled",
@@ -15,7 +14,6 @@ __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode
 
 _threads = LentSwitch("the number of threads", HOST.get_num_threads, HOST.set_num_threads)
 DETERMINISTIC = Switch("the mode of deterministic algorithms", "default")
-_warn_always = Switch("whether warnings always appear", False)
 _interop_threads = Switch("the number of threads between operators", 1)
 
 
@@ -86,14 +84,14 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool) -> None:
-    """Set whether a warning appears every time instead of once."""
-    _warn_always.set(bool(b))
-    warnings.filterwarnings("always" if b else "default", module=__name__.split(".")[0])
+    """Set whether warnings that ingot gives once in a process, such as of a GPU's work that the host does, appear every time.
+    Python's filters decide about all others."""
+    ALWAYS.set(bool(b))
 
 
 def is_warn_always_enabled() -> bool:
     """Return what `set_warn_always` set."""
-    return _warn_always.get()
+    return ALWAYS.get()
 
 
 def set_num_interop_threads(count: int) -> None:

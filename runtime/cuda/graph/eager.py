@@ -2,7 +2,8 @@
 
 Gradient rules of an operator are one graph too, so those of elementwise functions are one kernel.
 
-Operators without a kernel run on the host, with the CPU's kernel and equal results, only slower. `INGOT_DEBUG=1` reports that.
+Operators without a kernel run on the host, with the CPU's kernel and equal results, only slower. A warning names each of them
+once; `INGOT_DEBUG=1` reports every case.
 """
 
 import sys
@@ -31,6 +32,7 @@ from ....passes.schedule.device_plan import CallStep
 from ....passes.simplify.decompose import decompose
 from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...core.device_array import DeviceArray
+from ...core.warn_once import warn_once
 from ...cpu.graph import eager as host_kernels
 from ..compiler import copies
 from ..memory import pools, transfer
@@ -288,6 +290,9 @@ def on_host(op: Op, inputs, params, device):
     Host.calls, Host.last = Host.calls + 1, op
     if config.current().debug >= 1:
         print(f"cuda: {op.name} runs on the host", file=sys.stderr)
+    if any(isinstance(x, DeviceArray) and x.size for x in inputs):
+        warn_once(f"{op.name} has no kernel for these arguments on a GPU: it is computed on the host, which is slower. Move "
+                  "them to the CPU before, or see the table of such operators in docs/gpu.md")
     arrays = [transfer.to_host(x) if isinstance(x, DeviceArray) else x for x in inputs]
     with np.errstate(all="ignore"):
         result = host_kernels.kernel_for(op)(*arrays, **params)

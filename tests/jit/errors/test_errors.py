@@ -441,6 +441,7 @@ ELSEWHERE = {
     "tracing/cache_miss.py record": "needs a clock, tests/jit/test_pitfalls.py",
     "tracing/cache_miss.py _complain": "needs a clock, tests/jit/test_pitfalls.py",
     "tracing/cache_miss.py _record": "needs several devices",
+    "tracing/cache_miss.py _refuse_second": "tests/product/test_private_names.py",
     "tracing/compiler.py compile": "tests/jit/tracing/test_compiler.py",
     "tracing/record_graph.py _finished": "of exports, which are tested in tests/jit/exporting",
     "tracing/recorded_call.py _check_usable": "needs several devices or threads",

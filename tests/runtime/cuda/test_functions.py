@@ -201,7 +201,9 @@ def test_no_view_reaches_beyond_memory():
 
 def test_functions_that_read_values_take_device_tensors():
     x = numbers("cuda", 2, 3)
-    ingot.testing.assert_close(x, x.cpu() + 0)
+    ingot.testing.assert_close(x, x.cpu() + 0, check_device=False)
+    with pytest.raises(AssertionError, match="cuda:0 != cpu"):
+        ingot.testing.assert_close(x, x.cpu())
     with pytest.raises(AssertionError, match="Mismatched elements: 6 / 6"):
         ingot.testing.assert_close(x, x + 1)
     assert x.share_memory_() is x
