@@ -437,10 +437,14 @@ def used_up(a) -> Output:
     return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
 
 
-def attach(differential, replay, results):
+def ends_of(differential, replay) -> tuple:
+    """Return the histories of the inputs of a replay, of which `attach` may change some."""
+    return tuple([t._former_leaf if t._node is None else t._node for t in [replay.tensors[i] for i in differential.wanted]])
+
+
+def attach(differential, replay, results, ends):
     """Put a replay on the tape, and return its node. The tape may end at leaves that the function has made."""
     env, tensors = replay.env, replay.tensors
-    ends = tuple([t._former_leaf if t._node is None else t._node for t in [tensors[i] for i in differential.wanted]])
     edges = ends
     if differential.endless:
         edges = tuple([None if i in differential.endless else e for i, e in enumerate(ends)])

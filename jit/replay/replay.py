@@ -4,6 +4,9 @@ Nothing is written before the finish. A path that meets an unseen answer leaves 
 from its start.
 """
 
+from operator import attrgetter
+from typing import Any
+
 import numpy as np
 
 from ...ir.errors import DeviceError
@@ -17,6 +20,7 @@ from ...runtime.core.device import CPU
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf, rescue_result
 from ...runtime.core.placement import move_to
+from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
@@ -26,7 +30,13 @@ from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
 from ..recorder.value_reads import frozen_value, readable
 from .compile_segment import TooDear
-from .differentiate import attach, used_up
+from .differentiate import attach, ends_of, used_up
+
+_VERSION = attrgetter("version")
+_OWN_FRAMES = 7         # at least so many frames above the writes are ingot's
+
+
+MOST_INTERRUPTS = 16    # of one call, which is given up then
 
 
 class Outdated(Exception):
@@ -63,7 +73,17 @@ class Failed(Exception):
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("arguments", "before", "drawn", "env", "symbols", "tensors", "went")
+    _begun = False               # whether anything was written, so that the call must be finished
+    _journal: Any = None         # runs that write over inputs
+    _found: Any = None           # arrays of the last segment
+    _interrupts = 0              # count of the exceptions from outside since then
+    _hosts = 0                   # count of the host steps that were begun
+    _before: Any = None          # (storages that are written, their versions before the call), () once they are written
+    _ends: Any = None            # histories of the inputs before the call
+    _memories: Any = None        # of the inputs that get other memory
+    _results: Any = None         # result tensors, once all tensors are written
+    _python: Any = None          # (the call's result, the values that are written to Python state)
+    _done: Any = None            # list with an item for each of these that is written
 
     def __init__(self, arguments, symbols=()):
         self.arguments = arguments
@@ -76,6 +96,32 @@ class Replay:
 
     def go(self, segment, work):
         """Read a segment's inputs and run its nodes."""
+        self.read(segment, work)
+        return self._run(segment, work)
+
+    def finish(self, segment, work, containers=()):
+        """Run the last segment of a path, write everything, and return the call's result. An exception from outside comes
+        before that or after: once anything is written, the call is finished before the exception goes on. Each part of
+        the commit can be done again from its beginning."""
+        try:
+            if not self.went or self.went[-1][0] is not segment:
+                self.read(segment, work)
+            if self._found is None:
+                self._found = self._run(segment, work)
+            return self.commit(segment.finish, work, self._found, containers)
+        except BaseException as error:
+            if self._must_finish and self._interrupts < MOST_INTERRUPTS and is_interrupt(error):
+                self._interrupts += 1
+                self.finish(segment, work, containers)
+            raise
+
+    @property
+    def _must_finish(self) -> bool:
+        runs = () if self._journal is None else self._journal.values()
+        return self._begun or any([getattr(progress, "writes", False) for progress in runs])  # noqa: C419
+
+    def read(self, segment, work):
+        """Read a segment's inputs."""
         tensors, env = self.tensors, self.env
         self.went.append((segment, work))
         if segment.finish is not None:          # it may write: what is missing is found before
@@ -90,7 +136,6 @@ class Replay:
             tensors[first + i], env[-1 - first - i] = self._resolve(source)
         if segment.finish is not None and segment.finish.prepared:
             self._prepare_histories(segment.finish)
-        return self._run(segment, work)
 
     def _prepare_histories(self, finish):
         """Prepare the histories of inputs for writes, which the job may do itself."""
@@ -102,16 +147,18 @@ class Replay:
                 rescue_result(base_of(t))
 
     def _run(self, segment, work):
+        if segment.cleared and not segment.region.calls_host:
+            self._begun = True
         for position in segment.cleared:          # its memory is free for what is computed now
             leaf = self.tensors[position]._node
             if type(leaf) is Leaf:
                 leaf.grad = None
         try:
-            found = work.job.run(self.env, self.symbols)
+            found = self._run_job(segment, work)
         except TooDear:     # host steps that ran before would be called once more
             if not any(segment.region.calls_host for segment, _ in self.went[:-1]):
                 raise
-            found = work.job.run(self.env, self.symbols, at_any_price=True)
+            found = self._run_job(segment, work, at_any_price=True)
         except (errors.NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
             raise
         except Exception as error:
@@ -121,6 +168,17 @@ class Replay:
         for position, slot in work.keep:
             self.env[slot] = found[position]
         return found
+
+    def _run_job(self, segment, work, at_any_price=False):
+        if segment.finish is None or not segment.finish.updates:
+            return work.job.run(self.env, self.symbols, at_any_price)
+        m = tls.m
+        outer = m.journal
+        try:
+            m.journal = self._journal = self._journal or {}
+            return work.job.run(self.env, self.symbols, at_any_price)
+        finally:
+            m.journal = outer
 
     def _resolve(self, source):
         if source.kind == "grad":
@@ -139,8 +197,9 @@ class Replay:
         return all(segment.work is work for segment, work in self.went)
 
     def roll_back(self):
-        """Undo random draws."""
-        self.drawn.undo()
+        """Undo random draws, unless the call has written anything."""
+        if not self._must_finish:
+            self.drawn.undo()
 
     def answer(self, slot, how):
         """Return what Python reads at a cut."""
@@ -149,11 +208,21 @@ class Replay:
                 "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
         return frozen_value(a if read is None else read())
 
-    def commit(self, finish, work, arrays):
-        """Apply all writes of a path, and return the result tensors."""
-        results, updates, grads, hosts, memory = work.hand
-        self._host_steps(finish, work, hosts, arrays)
-        if updates:
+    def commit(self, finish, work, arrays, containers):
+        """Apply all writes of a path, and return the call's result."""
+        if self._results is None:
+            if finish.hosts or finish.hosted is not None:
+                self._host_steps(finish, work, work.hand[3], arrays)
+            self._begun = True
+            self._results = self._write_tensors(finish, work, arrays)
+        if self._python is None:
+            self._python, self._done = finish.template.made(self._results, self.symbols, containers), []
+        return finish.template.write(self._python, containers, self._done)
+
+    def _write_tensors(self, finish, work, arrays):
+        """Write tensors and gradients, and return the result tensors."""
+        results, updates, grads, _, memory = work.hand
+        if updates and self._before != ():
             self._write(finish, work.job.in_place(self.symbols, arrays), updates, arrays)
         for position, on in finish.turns:
             self.tensors[position].requires_grad_(on)
@@ -176,7 +245,9 @@ class Replay:
                 self._give_gradient(position, g.assemble(parts, self.plain))
         node = None
         if finish.differential is not None:
-            node = attach(finish.differential, self, made)
+            if self._ends is None:
+                self._ends = ends_of(finish.differential, self)
+            node = attach(finish.differential, self, made, self._ends)
         for (_, o), t in zip(finish.outputs, made):
             if o.retains and t is not None and t.requires_grad:
                 Tensor.retain_grad(t)
@@ -192,8 +263,11 @@ class Replay:
         if checks is not None:
             checks.begins(self.before)
         for n, ((step, _), positions) in enumerate(zip(finish.hosts, hosts)):
+            if n < self._hosts:
+                continue
             if checks is not None and n in checks.after:
                 checks.check(n, self, finish.hosts, work, arrays)
+            self._hosts += 1
             step.run([arrays[at] for at in positions], self.symbols)
         if checks is not None:
             checks.check(len(finish.hosts), self, finish.hosts, work, arrays)
@@ -209,7 +283,9 @@ class Replay:
         """Do `t.data = new` or `t.set_(new)` for all (position of the input t, new, its `Output`) at once. Saved values of the
         replay's own `node` stay as recorded."""
         before = {id(guard[0]): guard[0].version for guard in node.guards if guard is not None} if node is not None else {}
-        memories = [(window_of if output.is_window else memory_of)(new) for _, new, output in pairs]
+        if self._memories is None:
+            self._memories = pairs, [(window_of if output.is_window else memory_of)(new) for _, new, output in pairs]
+        pairs, memories = self._memories
         for (position, new, output), memory in zip(pairs, memories):
             t, is_own = self.tensors[position], output.source == position and not output.detached
             if new._base is t or (is_own and new._base is t._base is not None):
@@ -221,16 +297,29 @@ class Replay:
                                  for guard in node.guards])
 
     def _write(self, finish, in_place, updates, arrays):
-        writer, tensors = ("a traced function", *user_line()), self.tensors
-        for (position, count, unchecked), at in zip(finish.counts, updates):
-            t = tensors[position]
-            if at not in in_place:
-                np.copyto(t._a, arrays[at])
-            storage = t._shared or t._own_storage()
+        tensors = self.tensors
+        for position, at in finish.written_late(in_place, updates):
+            np.copyto(tensors[position]._a, arrays[at])
+        if self._before is None:
+            storages = [tensors[position]._shared or tensors[position]._own_storage() for position in finish.positions]
+            self._before = storages, list(map(_VERSION, storages))
+        else:               # some are counted already
+            storages = self._before[0]
+            for storage, version in zip(*self._before):
+                storage.version = version
+        guarded = False
+        for storage, count in zip(storages, finish.counts):
             storage.version += count
-            storage.writer = writer
-            if unchecked:
-                storage.wrote_unchecked(count)
+            if storage.guarded:
+                guarded = True
+        if guarded:
+            writer = ("a traced function", *user_line(_OWN_FRAMES))
+            for storage in storages:
+                storage.writer = writer
+        for i, count in finish.unchecked:
+            if storages[i].unchecked is None or storages[i].unchecked[1] != storages[i].version:
+                storages[i].wrote_unchecked(count)
+        self._before = ()
 
     def plain(self, x):
         """Return plain data with the values of this run for symbolic numbers."""

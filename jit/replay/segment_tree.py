@@ -2,8 +2,9 @@
 
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
-from ..host.post_host_guards import StateBefore, monitored
-from .replay import Outdated, Replay, Unseen
+from ..host.post_host_guards import HostChanged, StateBefore, monitored
+from .compile_segment import TooDear
+from .replay import Failed, Outdated, Replay, Unseen
 from .segments import segments_of
 
 
@@ -73,28 +74,32 @@ class Tree:
             here = following
 
     def run(self, arguments, symbols=(), call=None):
-        """Replay; return the result tensors, their output template, and the values of all its symbols. Raise Unseen
-        before anything was written."""
+        """Replay a call, and return (its result, the output template). Raise Unseen before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
             try:
-                return self._follow(replay) if self._watched is None else self._follow_after_hosts(
-                    replay, self._watched, () if call is None else call.changeable())
-            except Outdated as missing:
-                replay.roll_back()
-                if replay.is_up_to_date:
-                    raise TraceError(f"{missing}, which is an error of ingot's own") from missing
+                try:
+                    return self._follow(replay, call) if self._watched is None else self._follow_after_hosts(
+                        replay, self._watched, call)
+                except Outdated as missing:
+                    replay.roll_back()
+                    if replay.is_up_to_date:
+                        raise TraceError(f"{missing}, which is an error of ingot's own") from missing
+                except (Unseen, Failed, TooDear, HostChanged):
+                    replay.roll_back()
+                    raise
             except BaseException:
-                replay.roll_back()
+                replay.roll_back()      # once more: this may be an interrupt of that
                 raise
 
-    def _follow_after_hosts(self, replay, monitored, containers):
+    def _follow_after_hosts(self, replay, monitored, call):
         """Replay a path that reads something behind host steps."""
         m = tls.m
-        replay.before, outer = StateBefore(monitored, replay.arguments, containers), m.results_of_hosts
-        m.results_of_hosts = replay.before.host_results
+        replay.before = StateBefore(monitored, replay.arguments, () if call is None else call.changeable())
+        outer = m.results_of_hosts
         try:
-            return self._follow(replay)
+            m.results_of_hosts = replay.before.host_results
+            return self._follow(replay, call)
         finally:
             m.results_of_hosts = outer
 
@@ -114,13 +119,13 @@ class Tree:
         return [here.sources[-1 - slot].what for slot in work.job.slots], ready, [
             (at, o.back) for at, (_, o) in zip(work.hand[0], finish.outputs)]
 
-    def _follow(self, replay):
+    def _follow(self, replay, call):
         here = self.first
         while True:
             work = here.work
-            found = replay.go(here, work)
             if here.question is None:
-                return replay.commit(here.finish, work, found), here.finish.template, replay.symbols
+                return replay.finish(here, work, () if call is None else call.given), here.finish.template
+            replay.go(here, work)
             answer = replay.answer(*here.question)
             following, replay.symbols = here.following(answer, replay.symbols)
             if following is None:

@@ -116,11 +116,29 @@ class Finish:
     hosted: Any = None           # checks behind the host steps
     held: tuple = ()             # slots of earlier segments that are handed out
     writes: dict = field(default_factory=dict)       # {input position: `Write`} of the updates
+    _late: dict = field(default_factory=dict)
+
+    @cached_property
+    def positions(self) -> list:
+        """Positions of the updated inputs."""
+        return [position for position, _ in self.updates]
 
     @cached_property
     def counts(self) -> list:
-        """(position, count of writes, whether all went through `.data`) of the updates."""
-        return [(position, self.writes[position].count, self.writes[position].unchecked) for position, _ in self.updates]
+        """Counts of the writes to them."""
+        return [self.writes[position].count for position in self.positions]
+
+    def written_late(self, in_place, updates) -> list:
+        """Return (position, number of the array) of the updates that the run has not written in place."""
+        found = self._late.get(in_place)
+        if found is None:
+            found = self._late[in_place] = [(p, at) for p, at in zip(self.positions, updates) if at not in in_place]
+        return found
+
+    @cached_property
+    def unchecked(self) -> list:
+        """(number of an update, count) of those that all went through `.data`."""
+        return [(i, self.writes[p].count) for i, p in enumerate(self.positions) if self.writes[p].unchecked]
 
     @cached_property
     def prepared(self) -> list:
@@ -161,6 +179,7 @@ class Finish:
             wanted.append(Result(slot, owned=True, order=order, brief=brief))
             return len(wanted) - 1
 
+        self._late = {}
         results = [owned(slot, o.order) if o.source is None and o.gradient_of is None and o.part is None else None
                    for slot, o in self.outputs]
         updates = []

@@ -12,6 +12,7 @@ import sys
 import types
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, replace
+from itertools import starmap
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,12 +74,14 @@ class Target:
         """Return a copy without the values from before, which it would keep alive."""
         return replace(self, was=None, before=None)
 
-    def write(self, value, containers=()):
-        """Store a value, in a call with these containers among its arguments."""
+    def write(self, value, containers, done: list):
+        """Store a value, in a call with these containers among its arguments, and add an item to `done`: in the same
+        instruction, where storing the value again would not leave the same."""
         if self.kind == EXTEND:
-            self.owner.extend(value)
+            done += starmap(self.owner.extend, ((value,),))
         else:
             self.rewrite(value, containers)
+            done.append(None)
 
     def rewrite(self, value, containers=()):
         """Replace a value that was written, in a call with these containers among its arguments."""
@@ -145,8 +148,6 @@ class ContentTarget(Target):
 
     def rewrite(self, value, containers=()):
         refill(containers[self.key], value)
-
-    write = rewrite
 
 
 class ArgumentContainers:
@@ -257,8 +258,8 @@ class RelocatedTarget(Target):
     def value(self):
         return self.there().value()
 
-    def write(self, value, containers=()):
-        self.there().write(value)
+    def write(self, value, containers, done: list):
+        self.there().write(value, containers, done)
 
     def rewrite(self, value, containers=()):
         self.there().rewrite(value)

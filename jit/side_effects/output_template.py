@@ -86,19 +86,27 @@ class OutputTemplate:
 
     def give(self, different, symbols=(), containers=()):
         """Make the result of a call with these containers among its arguments, and write the effects."""
+        return self.write(self.made(different, symbols, containers), containers, [])
+
+    def made(self, different, symbols=(), containers=()) -> tuple:
+        """Return (the result of a call with these containers among its arguments, the values of the effects)."""
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
-        return self._instantiate(spec, different, containers, again=False)
+        rebuilt = unflatten(spec, iter(self.tensors(different)), containers=containers)
+        return rebuilt if self.effects else (rebuilt, ())
+
+    def write(self, made, containers, done: list):
+        """Write the effects of what was `made`, and return the result. `done` has an item for each that is written already."""
+        result, values = made
+        for i in range(len(done), len(values)):
+            self.effects[i].write(values[i], containers, done)
+        return result
 
     def recorded_result(self, different, containers=()):
-        """Make the result of the recorded call, with plain numbers."""
-        return self._instantiate(at_hint(self.spec), different, containers, again=True)
-
-    def _instantiate(self, spec, different, containers, again):
-        """Make the result, and write the effects, or write them `again` over those of the function itself."""
-        rebuilt = unflatten(spec, iter(self.tensors(different)), containers=containers)
+        """Make the result of the recorded call, with plain numbers, and write the effects over those of the function itself."""
+        rebuilt = unflatten(at_hint(self.spec), iter(self.tensors(different)), containers=containers)
         if not self.effects:
             return rebuilt
         result, values = rebuilt
         for target, value in zip(self.effects, values):
-            (target.rewrite if again else target.write)(value, containers)
+            target.rewrite(value, containers)
         return result

@@ -266,11 +266,10 @@ class Traced:
             if entry.locks and (call.held is None or not call.held.has(entry.locks)):
                 raise TakesLocks(entry.locks)
             try:
-                results, template, values = entry.tree.run(call.leaves, symbols, call)
+                call.result, template = entry.tree.run(call.leaves, symbols, call)
                 if self._misses.limit.streak.unused:
                     self._misses.limit.replayed(template)
                 self._enter_quick_call(self._quick_call(call, entry, symbols))
-                call.result = template.give(results, values, call.given)
                 return True
             except Unseen as unseen:
                 self._misses.answer_unseen(unseen.line)

@@ -26,6 +26,7 @@ class Mode:
         "function_modes",
         "grad",
         "inference",
+        "journal",
         "listened",
         "noticed",
         "observer",
@@ -50,6 +51,7 @@ class Mode:
         self.observer: OperatorEvents | None = None     # innermost observer of operators, such as a profile
         self.backward: Any = None   # innermost `Backward` under way
         self.agrees: Any = None     # makes a place of a random key one that all processes agree on (distributed/tensor)
+        self.journal: dict | None = None    # runs that write over their inputs, while a replay must be able to finish them
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
         self.results_of_hosts: Any = None     # results of host functions, while a replay must know them
         self.own_code: Any = None           # calls ingot's own code that runs none of users, unobserved by that tracker

@@ -16,10 +16,11 @@ from ....ir.symbols.substitute import data_evaluator, evaluator, has_symbols
 from ....passes.schedule.plan_memory import lay_out, place, room_for, room_of
 from ....passes.schedule.plan_steps import Fused, Run, shallow, values_of
 from ....passes.schedule.specialize_shapes import Binder, Copies
+from ...core.state import tls
 from ..calls import pool
 from ..calls.step_list import OPERANDS, Template
 from .plan_runner import NativeRun, work_of
-from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls, arrange_for_cpu, kernel_of
+from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls, arrange_for_cpu, kernel_of, run_journaled
 from .step_cache import Kinds, form_of, locations_of
 
 BASE_WORK, STEP_WORK, CALL_WORK = 35, 3, 16     # of binding sizes: at all, for each step, and for each kind of called steps
@@ -278,9 +279,13 @@ class SizedGraph:
         return self._arrangement.whole(self._values)
 
     def run(self, arrays) -> list:
-        self._runs += 1
-        if self._runs >= _MET_AGAIN or pool.get_num_threads() != self._threads:
-            return self.whole.run(arrays)
+        journal = tls.m.journal if self.in_place else None
+        if journal is None or self not in journal:
+            self._runs += 1
+            if self._runs >= _MET_AGAIN or pool.get_num_threads() != self._threads:
+                return self.whole.run(arrays)
+        if journal is not None:
+            return run_journaled(self, journal, arrays, self._shared, self._steps)
         env = [*arrays, *self._shared.room]
         for step in self._steps:
             step.run(env)

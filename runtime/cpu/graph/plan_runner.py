@@ -5,6 +5,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import starmap
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class NativeRun:
         writes = [copies.value(v) for v in run.writes]
         self._set_results([number[v] for v in run.writes], [v.shape for v in writes], [v.dtype.np for v in writes])
         self.updates = tuple([number[v] for v in run.updates])
+        self.operands = (*self.reads, *[i for i, *_ in self.writes], *self.updates)
         self.over_inputs = tuple([(number[v], number[home]) for v, home in run.over_inputs.items()])
         self.dead = tuple([number[v] for v in run.dead])
         self.work = sum([work_of(s, prepared, copies) for s in run.steps])
@@ -130,6 +132,45 @@ class NativeRun:
         for i in self.dead:
             env[i] = None
 
+    def run_once(self, env, progress):
+        """Compute, and note it in the same instruction: native code may write over inputs, so it must not run twice."""
+        arena, make = self.arenas.take(), np.empty if self.small else alloc.empty
+        for i, shape, dtype in self.writes:
+            if env[i] is None:
+                env[i] = make(shape, dtype)
+        args = [env[i] for i in self.operands]
+        try:
+            progress.done += starmap(self.entry, ((self.address, arena, *args),))
+        except TypeError as error:
+            if is_interrupt(error):
+                raise
+            plain = self._copies(args)
+            progress.copied = args[len(self.reads):], plain[len(self.reads):]
+            progress.done += starmap(self.entry, ((self.address, arena, *plain),))
+            args = plain
+        self.check(arena, args)
+        if progress.copied is not None:
+            self.settle(env, progress)
+        for i, home in self.over_inputs:
+            env[i] = env[home]
+        for i in self.dead:
+            env[i] = None
+        self.arenas.give(arena)
+
+    @property
+    def writes_inputs(self) -> bool:
+        return bool(self.updates or self.over_inputs)
+
+    def settle(self, env, progress):
+        """Hand on what was computed, and drop what no later step reads; the same again after an interrupt."""
+        if progress.copied is not None:
+            self._copy_back(*progress.copied)
+            progress.copied = None
+        for i, home in self.over_inputs:
+            env[i] = env[home] if env[i] is None else env[i]
+        for i in self.dead:
+            env[i] = None
+
     def _launch(self, arena, args):
         try:
             self.entry(self.address, arena, *args)
@@ -161,12 +202,20 @@ class NativeRun:
 
     def _run_on_copies(self, arena, args):
         """Run on copies of arrays that are not in C order, or not writable, and copy back."""
-        plain = [a if type(a) is np.ndarray and a.flags.carray else copies.in_rows(np.asarray(a)) for a in args]
+        plain = self._copies(args)
         self.entry(self.address, arena, *plain)
-        for a, b in zip(args[len(self.reads):], plain[len(self.reads):]):
+        self._copy_back(args[len(self.reads):], plain[len(self.reads):])
+        return plain
+
+    @staticmethod
+    def _copies(args) -> list:
+        return [a if type(a) is np.ndarray and a.flags.carray else copies.in_rows(np.asarray(a)) for a in args]
+
+    @staticmethod
+    def _copy_back(args, plain):
+        for a, b in zip(args, plain):
             if a is not b:
                 np.copyto(a, b)
-        return plain
 
     def alone(self, inputs, outputs):
         """Return a function from the graph's inputs to its outputs, for a graph that is this run alone. None if it writes over

@@ -9,6 +9,8 @@ called between, by their eager kernels. Any number of threads may run one compil
 
 from collections import Counter
 from functools import partial
+from itertools import starmap
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.backend import HOST
 from ...core.dispatch import kernel_of
 from ...core.specialized_calls import has_row_major_results
+from ...core.state import tls
 from ..calls import pool
 from ..loops import copies
 from ..loops.copies import dense
@@ -84,9 +87,9 @@ class CompiledGraph:
         self.room = [None] * (len(number) - len(self.graph.inputs))
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # no step calls Python
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
-        self._run_prepared = self._run_steps
+        self._run_prepared = self._run_journaled if self.in_place else self._run_steps
         if len(self.steps) == 1 and self.is_native:
-            self._run_prepared = self.steps[0].alone(len(self.graph.inputs), self.outputs) or self._run_steps
+            self._run_prepared = self.steps[0].alone(len(self.graph.inputs), self.outputs) or self._run_prepared
         self.run = self._run_for_threads if self.threads else self._run_prepared
 
     def _run_for_threads(self, arrays):
@@ -119,6 +122,43 @@ class CompiledGraph:
         for step in self.steps:
             step.run(env)
         return [env[i] for i in self.outputs]
+
+    def _run_journaled(self, arrays) -> list:
+        """Return the results of a graph that writes over its inputs. While a replay keeps a journal, a run that an interrupt
+        stopped goes on from there when it is called again, and writes nothing twice."""
+        journal = tls.m.journal
+        if journal is None:
+            return self._run_steps(arrays)
+        return run_journaled(self, journal, arrays, self, self.steps)
+
+
+class Progress:
+    """A run under way: `done` has an item for each step whose results are in `env`, or in the inputs that it writes over.
+    `copied` has the arguments of a step that runs on copies, and these."""
+
+    __slots__ = ("copied", "done", "env", "steps")
+
+    def __init__(self, env, steps):
+        self.env, self.steps, self.copied = env, steps, None
+        self.done: list = []
+
+    @property
+    def writes(self) -> bool:
+        """Whether all that comes before the first write is done: nothing can fail from there on."""
+        return any([step.writes_inputs for step in self.steps[:len(self.done) + 1]])  # noqa: C419
+
+
+def run_journaled(graph, journal: dict, arrays, plan, steps) -> list:
+    """Run the steps of a plan from where the journal says that a run of the graph stopped; return its results."""
+    progress = journal.get(graph)
+    if progress is None:
+        progress = journal[graph] = Progress([*arrays, *plan.room], steps)
+    env, done = progress.env, progress.done
+    if done:
+        progress.steps[len(done) - 1].settle(env, progress)
+    for step in progress.steps[len(done):]:
+        step.run_once(env, progress)
+    return [env[i] for i in plan.outputs]
 
 
 class EnvironmentSlots(dict):
@@ -178,6 +218,36 @@ class CalledNode:
             result = self._call(self.kernel, arguments)
             for i, r in zip(self.outs, result if self.node.multi else (result,)):
                 env[i] = self._in_eager_order(r if type(r) is np.ndarray else np.asarray(r))
+        for i in self.dead:
+            env[i] = None
+
+    def run_once(self, env, progress):
+        """Run, as a step of a journaled run. An update that must not be made twice is noted in the same instruction."""
+        if any([env[i] is None for i in self.outs]):  # noqa: C419
+            if self._adds:
+                arguments = [env[i] if i >= 0 else x for i, x in self.sources]
+                made = self._call(self.kernel, arguments)
+                progress.done += starmap(setitem, ((env[self.home], ..., made),))
+                self.settle(env, progress)
+                return
+            self.run(env)
+        progress.done.append(None)
+        self.settle(env, progress)
+
+    @property
+    def _adds(self) -> bool:
+        """Whether an update depends on what was there."""
+        params = self.node.params
+        return self.home is not None and (params.get("accumulate", False) or params.get("mode", "set") != "set")
+
+    @property
+    def writes_inputs(self) -> bool:
+        return self.home is not None
+
+    def settle(self, env, progress):
+        """Hand on what was computed, and drop what no later step reads; the same again after an interrupt."""
+        if self.home is not None and env[self.outs[0]] is None:
+            env[self.outs[0]] = env[self.home]
         for i in self.dead:
             env[i] = None
 

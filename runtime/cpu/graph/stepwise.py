@@ -14,6 +14,7 @@ from ....passes.schedule.split_sizes import split_sizes
 from ....passes.simplify.cse import cse
 from ....passes.simplify.dce import dce
 from ...core.dispatch import kernel_of
+from ...core.state import tls
 from .machine_passes import PASSES
 from .program import CalledNode, EnvironmentSlots, traced
 
@@ -59,14 +60,12 @@ class Stepwise:
 
     def run(self, arrays, symbols) -> StepwiseResults:
         """Return the results for values of the names."""
-        cut = self._cut
-        env = [*[arrays[i] for i in cut.sources], *self._room]
-        steps = self._called.copy()
-        for i, (params, constants) in zip(self._sized, self._data(*symbols)):
-            steps[i] = steps[i].with_numbers(dict(zip(steps[i].params, params)), constants)
-        for step in steps:
-            step.run(env)
-        found = [env[i] for i in self._outputs]
+        cut, journal = self._cut, tls.m.journal if self.in_place else None
+        found = None if journal is None else journal.get(self)
+        if found is None:
+            found = self._computed(arrays, symbols)
+            if journal is not None:
+                journal[self] = found           # the end may write over what that was computed from
         results = StepwiseResults([None] * (len(cut.results) + len(cut.rest_results)))
         results.in_place = self.in_place
         for i, a in zip(cut.results, found[cut.given:]):
@@ -75,6 +74,17 @@ class Stepwise:
             for i, a in zip(cut.rest_results, self._end.run([*[arrays[i] for i in cut.inputs], *found[:cut.given]])):
                 results[i] = a
         return results
+
+    def _computed(self, arrays, symbols) -> list:
+        """Return the results without those of the end, and before them what the end takes."""
+        cut = self._cut
+        env = [*[arrays[i] for i in cut.sources], *self._room]
+        steps = self._called.copy()
+        for i, (params, constants) in zip(self._sized, self._data(*symbols)):
+            steps[i] = steps[i].with_numbers(dict(zip(steps[i].params, params)), constants)
+        for step in steps:
+            step.run(env)
+        return [env[i] for i in self._outputs]
 
 
 def _with_dead(graph: Graph):

@@ -1,15 +1,16 @@
-"""Exceptions from signal handlers in replayed calls: they reach the caller, and are no failures of compiled code."""
+"""Exceptions from signal handlers in replayed calls: they reach the caller, and each call is done or not done."""
 
 import random
 import signal
+import time
 
 import pytest
 
 import ingot
 from ingot import jit, nn
-from interrupts import KINDS, bytecodes_of, install_as_handler, is_from_outside, raised_at
+from interrupts import KINDS, alarm_after, install_as_handler, is_from_outside, points_of, raised_at
 
-TRIED = 150         # bytecodes of each kind
+ALARMS = 2000       # for each kind
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,10 @@ class Training:
         self.net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 4))
         self.optimizer = ingot.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.9)
         self.x, self.seen, self.steps, self.log = ingot.randn(4, 8), ingot.zeros(5), 0, []
+        self.last = None
         self.step = jit.trace(self._step, fullgraph=True)
+        for _ in range(5):
+            self()
 
     def _step(self, x):
         self.optimizer.zero_grad()
@@ -38,17 +42,46 @@ class Training:
         self.steps += 1
         self.log.append(loss.detach())
         self.seen.add_(1.0)
-        return loss.detach()
+        self.last = loss.detach()
+        return self.last
 
     def __call__(self):
         return self.step(self.x)
 
+    def state(self) -> list:
+        parameters = list(self.net.parameters())
+        momenta = [self.optimizer.state[p]["momentum_buffer"] for p in parameters]
+        tensors = [*parameters, *[p.grad for p in parameters], *momenta, self.seen, self.last, *self.log[-2:]]
+        return [*[t if t is None else t.tolist() for t in tensors], *[t._version for t in tensors if t is not None],
+                self.steps, len(self.log), ingot.get_rng_state().tolist()]
 
-def _trained() -> Training:
-    found = Training()
-    for _ in range(6):
-        found()
-    return found
+
+class Growing:
+    """A function that draws a mask, appends to the memory of a tensor, and branches on a value."""
+
+    def __init__(self):
+        ingot.manual_seed(1)
+        self.cache, self.at, self.seen, self.x = ingot.zeros(64, 4), 0, {}, ingot.randn(4)
+        self.step = jit.trace(self._step, fullgraph=True)
+        for _ in range(5):
+            self()
+
+    def _step(self, x):
+        mask = ingot.rand(4) > 0.5
+        self.cache[1] = x * mask
+        self.cache *= 0.5
+        if (x.sum() + self.cache[1].sum() * 0).item() > 100:
+            return x
+        self.seen["last"], self.seen["mask"] = self.cache[1] * 1.0, mask
+        self.at += 1
+        return self.cache.sum()
+
+    def __call__(self):
+        return self.step(self.x)
+
+    def state(self) -> list:
+        tensors = [self.cache, *self.seen.values()]
+        return [*[t.tolist() for t in tensors], self.cache._version, self.at, ingot.get_rng_state().tolist()]
 
 
 def _plain():
@@ -59,16 +92,63 @@ def _plain():
     return lambda: f(a, b)
 
 
+def _chain(make, count: int) -> list:
+    """Return the states of an object that nobody interrupts, after each call."""
+    twin = make()
+    found = [twin.state()]
+    for _ in range(count):
+        twin()
+        found.append(twin.state())
+    return found
+
+
+def _follow(make, interrupted, times: int):
+    """Interrupt calls of an object. After each its state must be that before the call or after it."""
+    chain, it, at = _chain(make, times), make(), 0
+    rng = ingot.get_rng_state()
+    for i in range(times):
+        ingot.set_rng_state(rng)
+        error = interrupted(it, i)
+        assert error is None or is_from_outside(error), (i, error)
+        rng, now = ingot.get_rng_state(), it.state()
+        assert now in (chain[at:at + 2] if error is not None else chain[at + 1:at + 2]), (i, error)
+        at += now != chain[at]
+    return at
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("make", [_plain, _trained], ids=["plain", "training"])
-def test_an_exception_from_outside_reaches_the_caller(make, kind, rng):
-    call = make()
-    count = bytecodes_of(call)
-    for number in rng.sample(range(count - 5), min(TRIED, count - 5)):
+def test_an_exception_from_outside_reaches_the_caller(kind):
+    call = _plain()
+    for number in range(points_of(call)):
         _, error, reached = raised_at(number, call, kind)
         assert is_from_outside(error) or not reached, (number, error)
 
 
-@pytest.fixture
-def rng():
-    return random.Random(17)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("make", [Training, Growing])
+def test_a_replay_is_done_or_not_done_at_each_point(make, kind):
+    count = points_of(make())
+    points = random.Random(f"{kind}").sample(range(count - 8), 150)
+    done = _follow(make, lambda it, i: raised_at(points[i], it, kind)[1], len(points))
+    assert 0 < done < len(points)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("make", [Training, Growing])
+def test_signals_leave_replays_done_or_not_done(make, kind):
+    rng = random.Random(f"{kind}")
+    it, start = make(), time.perf_counter()
+    for _ in range(100):
+        it()
+    usual = (time.perf_counter() - start) / 100
+
+    def interrupted(it, i):
+        try:
+            with alarm_after(max(1e-6, rng.uniform(0, 1.2 * usual)), kind):
+                it()
+        except BaseException as error:
+            return error
+        return None
+
+    _follow(make, interrupted, ALARMS)

@@ -48,12 +48,10 @@ def test_an_error_in_a_replay_is_raised_once(monkeypatch, broken):
     for _ in range(3):
         traced(vec(1.0, 2.0))
 
-    def fails(*args):
-        calls.append(args)
-        raise RuntimeError("broken")
-
+    space = {"__name__": Replay.__module__, "calls": calls}         # or it would be an exception from outside
+    exec("def fails(*args):\n    calls.append(args)\n    raise RuntimeError('broken')", space)
     with monkeypatch.context() as patch:
-        patch.setattr(Replay, broken, fails)
+        patch.setattr(Replay, broken, space["fails"])
         with pytest.raises(RuntimeError, match="broken"):
             traced(vec(1.0, 2.0))
     assert len(calls) == 1
