@@ -41,7 +41,7 @@ def _nested(data):
         if isinstance(x, (np.ndarray, np.generic)):
             found.add(dt.BY_NP.get(x.dtype))
         else:
-            numbers.add(type(x))
+            numbers.add(x.__class__)        # (a proxy's is that of its number)
         return x
 
     a = np.array(plain(data))

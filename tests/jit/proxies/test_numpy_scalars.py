@@ -93,3 +93,18 @@ def test_scalars_that_are_read_are_looked_up():
         assert plain(traced(vec(1.0 + i))) == plain(vec(1.0 + i) * o.t)
         o.t = np.float32(o.t * 0.9)
     assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+BESIDE = [ingot.tensor(2.0), ingot.tensor(2.0, dtype=ingot.float64), ingot.tensor(2), np.float32(2), True]
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("make", [float, int, np.float32, np.float64, lambda v: ingot.tensor(v).item()])
+def test_numbers_beside_tensors_in_new_tensors(make, beside):
+    def fn(n, x):
+        return ingot.tensor([n, beside]), ingot.tensor([beside, [n][0]]), ingot.tensor([[n, 1], [beside, n]]), x
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        n = make(1.5 + i)
+        assert plain(traced(n, vec(1.0))) == plain(fn(n, vec(1.0))), i
