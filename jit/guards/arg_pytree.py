@@ -30,7 +30,7 @@ BOUNDED = "bounded"     # a deque
 DERIVED = "derived"     # a list, dict, deque or tuple of a user class
 SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
-SAME = "same"                       # a set or array of the same structure, by its number among these
+SAME = "same"                       # a value of the same structure that `_is_shared`, by its number among these
 _COPIED = (set, np.ndarray, *BUFFERS)
 
 
@@ -70,12 +70,13 @@ class ContainerTable:
     held     containers and objects from before that were met, and stand for themselves
     """
 
-    __slots__ = ("_specs", "containers", "has_proxy_keys", "held", "numbers", "were", "wholes")
+    __slots__ = ("_shared", "_specs", "_whole_specs", "containers", "has_proxy_keys", "held", "were", "wholes")
 
     def __init__(self, known=(), were=()):
         self.containers: list = []
-        self.wholes: list = []          # sets, arrays and frozen dataclass objects, in their order
-        self.numbers: dict = {}         # {id of one of these: its number}
+        self.wholes: list = []          # sets, arrays and objects of dataclasses that are not taken apart, in their order
+        self._whole_specs: dict = {}    # {id of one of these: the spec of its other places}
+        self._shared = 0                # how many of them have a spec with `_is_shared`
         self.held: list = []
         self.has_proxy_keys = False     # whether proxies for numbers are keys of a dictionary
         self._specs, self.were = dict(known), dict(were)
@@ -98,6 +99,17 @@ class ContainerTable:
 
     def leave(self, number: int):
         self._specs[id(self.containers[number])] = (AGAIN, number)
+
+    def whole(self, x):
+        """Return the spec of a value that is not taken apart."""
+        found = self._whole_specs.get(id(x))
+        if found is None:
+            found = self._whole_specs[id(x)] = _as_a_whole(x)
+            self.wholes.append(x)
+            if _is_shared(found):
+                self._whole_specs[id(x)] = (SAME, self._shared)
+                self._shared += 1
+        return found
 
 
 def fields_of(x) -> tuple:
@@ -189,12 +201,9 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
             return known or take.once(x, own)
     if kind in _COPIED and made is not None and made.is_from_outside(x):
         return ByIdentity(x)
-    if met is not None and (kind is set or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)
+    if met is not None and (kind is set or kind is deque or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)
                             or hasattr(kind, "__dataclass_fields__")):
-        if id(x) in met.numbers:
-            return (SAME, met.numbers[id(x)])
-        met.numbers[id(x)] = len(met.wholes)
-        met.wholes.append(x)
+        return met.whole(x)
     return _as_a_whole(x)
 
 
@@ -233,6 +242,9 @@ class Flattener:
         if met is None:
             return self._parts_of(x, x, own)
         spec = met.before(x)
+        if spec is None and own is None and self.how[1] is not None and self.how[1].existed(x):
+            met.held.append(x)
+            return ByIdentity(x)
         if spec is None:
             number = met.enter(x, own is not None)
             spec = self._parts_of(x, met.were.get(id(x), x), own)
@@ -290,16 +302,25 @@ def _as_a_whole(x):
     return content[1] if type(content[1]) is ByIdentity else ByContent(x, content)
 
 
+def _is_shared(spec) -> bool:
+    """Return whether a spec compares an object by value whose identity counts as well: one in two places is not two equal
+    ones."""
+    return type(spec) is ByContent and (type(spec.value) in _COPIED or hasattr(type(spec.value), "__dataclass_fields__"))
+
+
 class _Built(list):
-    """Containers that were rebuilt, and copies of sets and arrays, by their numbers, as `ContainerTable` counts them."""
+    """Containers that were rebuilt, and values with `_is_shared`, by their numbers, as `ContainerTable` counts them."""
 
     def __init__(self):
         super().__init__()
-        self.wholes: list = []
+        self.shared: list = []
 
-    def copied(self, x):
-        self.wholes.append(copy(x))
-        return self.wholes[-1]
+    def value_of(self, spec: ByIdentity):
+        """Return the value of a spec, a copy where replays must not share it."""
+        if not _is_shared(spec):
+            return spec.value
+        self.shared.append(copy(spec.value) if type(spec.value) in _COPIED else spec.value)
+        return self.shared[-1]
 
 
 def unflatten(spec, leaves, numbers=None, containers=(), built=None):
@@ -308,7 +329,7 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
         return next(leaves)
     built = _Built() if built is None else built
     if isinstance(spec, ByIdentity):
-        return built.copied(spec.value) if type(spec) is ByContent and type(spec.value) in _COPIED else spec.value
+        return built.value_of(spec)
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
@@ -323,7 +344,7 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
     if kind is AGAIN:
         return built[inner]
     if kind is SAME:
-        return built.wholes[inner]
+        return built.shared[inner]
 
     def each(specs):
         return [unflatten(s, leaves, numbers, containers, built) for s in specs]

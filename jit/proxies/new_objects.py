@@ -52,7 +52,7 @@ class NewObjects:
 
     def is_new(self, x) -> bool:
         """Return whether the run has made an object."""
-        if isinstance(x, _SINGLE) or self._existed(x):
+        if isinstance(x, _SINGLE) or self.existed(x):
             return False
         kind = type(x)
         return (id(x) in self._own or hasattr(kind, "__next__") or has_library_methods(kind)
@@ -62,8 +62,8 @@ class NewObjects:
     def _may_be_new(self, x) -> bool:
         kind = type(x)
         if isinstance(x, type):
-            return is_user_defined(x) and not self._existed(x) and not _has_name(x)
-        if isinstance(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)) or self._existed(x):
+            return is_user_defined(x) and not self.existed(x) and not _has_name(x)
+        if isinstance(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)) or self.existed(x):
             return False
         if kind is types.FunctionType:
             return is_user_defined(x) or "<locals>" in x.__code__.co_qualname
@@ -79,7 +79,8 @@ class NewObjects:
             raise UnrepeatableError(f"a dictionary with a key that it has made, a {type(key).__name__}",
                                     "use numbers or strings as keys")
 
-    def _existed(self, x) -> bool:
+    def existed(self, x) -> bool:
+        """Return whether code leads to an object that was there before the call."""
         return self._known is not None and (id(x) in self._known.visited or self._known.was_met(x))
 
     def _leads_to_new(self, x) -> bool:
@@ -88,7 +89,7 @@ class NewObjects:
             v = stack.pop()
             if is_symbol(v) or type(v) is SymScalar or type(v) is LazyScalar or id(v) in self._own or self._is_new(v):
                 return True
-            if isinstance(v, (*_SINGLE, Tensor)) or id(v) in seen or self._existed(v):
+            if isinstance(v, (*_SINGLE, Tensor)) or id(v) in seen or self.existed(v):
                 continue
             seen.add(id(v))
             if len(seen) > _MOST:

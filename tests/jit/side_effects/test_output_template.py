@@ -162,3 +162,34 @@ def test_objects_among_the_arguments_are_given_back_themselves(make):
     for _ in range(4):
         value = make()
         assert traced(vec(1.0, 2.0), value)[1][0] is value is kept.value
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    a: object
+
+
+@dataclass(eq=False)
+class Known:
+    a: object
+
+
+WHOLES = [{1, 2}, bytearray(b"ab"), Frozen(2), Compared(2), Known(2), Pair(2), Result(2), np.arange(3),
+          np.array(["a"]), deque([2])]
+
+
+@pytest.mark.parametrize("whole", WHOLES, ids=[type(x).__name__ for x in WHOLES[:-3]] + ["numbers", "texts", "deque"])
+@pytest.mark.parametrize("others", [{3}, Frozen(4), Known(5)], ids=lambda x: type(x).__name__)
+def test_one_object_in_two_places_is_one_object(whole, others):
+    def from_outside(x):
+        return [whole, others, whole, others, x * 2]
+
+    def among_arguments(x, a, b, c, n):
+        return [a, b, a, c, x * n]
+
+    for fn, more in ((from_outside, ()), (among_arguments, (whole, others, others))):
+        traced = jit.trace(fn)
+        for i in range(4):
+            given = (*more, 1.5 + i) if more else ()        # the number gets symbolic
+            got, want = traced(vec(1.0), *given), fn(vec(1.0), *given)
+            assert [a is b for a, b in zip(got[:4], want)] == [True] * 4 and plain(got[4]) == plain(want[4]), (fn.__name__, i)
