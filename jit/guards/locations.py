@@ -277,15 +277,20 @@ class SameAs:
         return f"what {self.place.chain} holds"
 
 
+def item_of(container, key):
+    """Return an item of a list, deque, tuple or dictionary, or MISSING; also where another kind of value lies by now."""
+    if type(container) in DICTS:
+        return container.get(key, MISSING)
+    is_there = isinstance(container, (list, deque, tuple)) and isinstance(key, int) and -len(container) <= key < len(container)
+    return container[key] if is_there else MISSING
+
+
 def load(owner, key, kind):
     """Load the value of a location."""
     if kind == "cell":
         return root_value(owner, key)
     if kind == "item":
-        if type(owner) in DICTS:
-            return owner.get(key, MISSING)
-        is_there = isinstance(owner, (list, deque, tuple)) and -len(owner) <= key < len(owner)
-        return owner[key] if is_there else MISSING
+        return item_of(owner, key)
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
     if kind == WHOLE:

@@ -92,6 +92,7 @@ class ThreadView:
         self.kind, self.name, self.thread = kind, name, threading.get_ident()
         self.hidden = kind.__dict__.get(name, MISSING)      # the class attribute behind the view
         self.own: dict = {}                                 # id of an object -> the thread's value, or MISSING
+        self.stored: set = set()                            # ids of objects whose value it has stored itself
 
     def __get__(self, obj, kind=None):
         if obj is None:
@@ -104,6 +105,7 @@ class ThreadView:
             is_held = value is obj.__dict__.get(self.name, MISSING)         # as in `self.log += [loss]`
             known = value if is_held else mapped(value, now)
             self.own[id(obj)] = MISSING if known is value else value
+            self.stored.add(id(obj))
             value = known
         obj.__dict__[self.name] = value
 
@@ -190,6 +192,9 @@ class ThreadViews:
         return any(o is obj for o in self._keep)
 
     def close(self):
+        for view in self._views.values():       # a container that was stored may hold other values by now
+            for obj in [obj for obj in self._keep if id(obj) in view.stored and view.own[id(obj)] is not MISSING]:
+                obj.__dict__[view.name] = mapped(view.own[id(obj)], now)
         for (kind, name), view in self._views.items():
             if kind.__dict__.get(name) is view:
                 if view.hidden is MISSING:

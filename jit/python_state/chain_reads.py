@@ -32,7 +32,7 @@ from ..bytecode.user_code import dict_of, is_instance, is_user_namespace
 from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import RESTORED, Location, StateInputs, read, root_value
+from ..guards.locations import RESTORED, Location, StateInputs, item_of, read, root_value
 from ..guards.snapshot import (
     CONTAINERS,
     PLAIN_CONTAINERS,
@@ -45,7 +45,7 @@ from ..guards.snapshot import (
     looks_like,
 )
 from ..proxies.symbolic_tables import real_table
-from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
+from ..side_effects.contents import ContainerLog, calls_of, note_arguments
 from ..side_effects.writes import WriteLog
 from .attributes import TensorAttributes
 from .iterators import is_library_iterator
@@ -214,7 +214,7 @@ class ChainReads:
         if at is not None:
             self._add_computed(follow(base, chain.steps[:at]), *chain.steps[at])
             chain = chain._replace(steps=chain.steps[:at])
-        if not chain.steps and self._is_own_variable(chain, root, base):
+        if self._is_own_variable(chain, root, base):
             return
         past = self._past_modules(chain, root, base)
         if past is None and real_table(follow(base, chain.steps)).__class__ is tuple:
@@ -308,10 +308,14 @@ class ChainReads:
         owner, (kind, key) = follow(base, steps[:-1]), steps[-1] if steps else ("", "")
         return kind == "item" and type(owner) is list and type(key) is int and key >= len(self._contents.before(owner))
 
-    def _is_own_variable(self, chain, root, value) -> bool:
-        """Return whether a variable holds a container that the function has put there, and that nothing outside leads to."""
-        is_new = type(value) in RESTORED and not self._contents.has_seen(value) and id(value) not in self._known.visited
-        return is_new and chain.root != ARGUMENT and self._writes.has_left(Location(chain, root).locations_on_path()[-1])
+    def _is_own_variable(self, chain, root, base) -> bool:
+        """Return whether a variable holds a container or object that the function has put there, and a chain leads from it to
+        nothing from before the call."""
+        is_made = (is_container(base) or is_instance(base)) and chain.root != ARGUMENT
+        if not (is_made and self._writes.has_left(Location(chain._replace(steps=()), root).locations_on_path()[-1])):
+            return False
+        on_the_way = [base, *[follow(base, chain.steps[:n + 1]) for n in range(len(chain.steps))]]
+        return not any(self._contents.has_seen(x) or id(x) in self._known.visited or self._known.was_met(x) for x in on_the_way)
 
     def _is_own_item(self, base, steps, value) -> bool:
         """Return whether a chain leads to an item or attribute that the function or its scheduler has set, or through one: the
@@ -375,7 +379,9 @@ class ChainReads:
             self._reachable.see_module(value)
         elif value is not base:
             self.caches.add(value)
-            self._follow_attribute(chain, len(chain.steps) - len(steps), value)
+            depth = len(chain.steps) - len(steps)
+            if not self._is_own_item(base, chain.steps[:depth], value):
+                self._follow_attribute(chain, depth, value)
         if value is base:
             return chain, root, base
         if value is None or value is MISSING or not (steps or has_content(value)):

@@ -111,7 +111,7 @@ class Reachable:
         if id(m) not in self._known.modules:
             self._known.modules[id(m)] = m
             self._remember(m)
-            for name, value in attributes_of_module(m).items():
+            for name, value in self._attributes_before(m):
                 self._contents.see(value, f"{type(m).__name__}.{name}", self._inputs)
 
     def _remember(self, m):
@@ -124,13 +124,13 @@ class Reachable:
                 self._answer_of_module(new, question.names)
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._tensors.add(t)
-            for name, value in attributes_of_module(new).items():
+            for name, value in self._attributes_before(new):
                 if is_walked_anywhere(value):
                     self.walk(f"{type(new).__name__}.{name}", value)
 
     def _answer_of_module(self, m, names):
         """Guard containers among the attributes of a module, and visit objects: guards on modules do not look into them."""
-        attributes = attributes_of_module(m)
+        attributes = dict(self._attributes_before(m))
         for name in names & attributes.keys():
             text, value = f"{type(m).__name__}.{name}", attributes[name]
             if has_content(value) or is_instance(value):
@@ -229,7 +229,8 @@ class Reachable:
 
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
-        return [(name, v) for name, v in attributes_of(owner).items() if not self._writes.has_set(owner, name)]
+        attributes = attributes_of_module(owner) if isinstance(owner, Module) else attributes_of(owner)
+        return [(name, v) for name, v in attributes.items() if not self._writes.has_set(owner, name)]
 
     def use_all(self, value):
         """Note that code may use a value, if that is a container, and those in it, in any way."""

@@ -37,7 +37,7 @@ from ..bytecode.uses import (
 )
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.held_content import can_put_back, put_back
-from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, STATE, WHOLE
+from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, STATE, WHOLE, item_of
 from ..guards.memory_order import memory_order
 from ..guards.snapshot import (
     BUILTINS,
@@ -408,16 +408,6 @@ class Besides:
 
     def __repr__(self):
         return f"<dict with {len(self.rest)} keys that are not written>"
-
-
-def item_of(container, key):
-    """Return an item of a list, deque or dictionary, or MISSING."""
-    if type(container) in DICTS:
-        return container.get(key, MISSING)
-    try:
-        return container[key]
-    except IndexError:
-        return MISSING
 
 
 def _is_same_content(a, b) -> bool:

@@ -18,7 +18,7 @@ from ..guards.exact_values import number_bits
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import EXTEND, GONE, RESTORED, WHOLE, StateInputs, load
-from ..guards.snapshot import base_of, snapshot
+from ..guards.snapshot import base_of, is_plain, snapshot
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
@@ -108,8 +108,7 @@ class WriteLog:
 
     def is_changed(self, t) -> bool:
         """Return whether a location holds another value than before; another container counts as one, whatever it holds."""
-        now = t.value()
-        return t.is_changed or (type(now) in RESTORED and now is not t.was)
+        return t.is_changed or _is_another(t.value(), t.was)
 
     def has_set(self, owner, name) -> bool:
         """Return whether the run has put another value into an attribute so far."""
@@ -184,6 +183,14 @@ class WriteLog:
 
     def close(self):
         self.copies, self.targets = {}, {}
+
+
+def _is_another(now, was) -> bool:
+    """Return whether a value is another container than before, or a tuple with another container or object in it."""
+    if isinstance(now, tuple):
+        return isinstance(was, tuple) and any(a is not b and (_is_another(a, b) if isinstance(a, tuple) else not is_plain(a))
+                                              for a, b in zip(now, was))
+    return now is not was and type(now) in RESTORED
 
 
 def _mark(value):

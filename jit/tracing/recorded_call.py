@@ -270,28 +270,29 @@ class Run:
             self.symbols.scope.printer = recorder.reads.printed.text
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
-        left: list = []         # error and result, if the run is not recorded
         try:
-            effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
-            were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
-            self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
+            try:
+                effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
+                were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
+                self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
+            finally:
+                m.recorder = m.sizes = None
+                if self.symbols is not None:
+                    self.symbols.scope.printer = None
+                recorder.release()
+                m.refresh()
+            tracker.writes.settle([])
+            self.keeps_plain = lookups.is_written
+            if self.template.has_proxies or self.template.has_reads or self.has_proxy_keys or self.containers.are_copies:
+                self.result = self.template.recorded_result(tensors, call.given)
+            self._check_usable(tracker, devices)
+            self._set_guards(call, tracker, lookups, effects)
         except BaseException as error:
             left = [error, self.result]
-            raise
-        finally:
-            m.recorder = m.sizes = None
-            if self.symbols is not None:
-                self.symbols.scope.printer = None
-            recorder.release()
             tracker.writes.settle(left)
-            self.result = left[1] if left else self.result
+            self.result = left[1]
             left.clear()            # (a circle)
-            m.refresh()
-        self.keeps_plain = lookups.is_written
-        if self.template.has_proxies or self.template.has_reads or self.has_proxy_keys or self.containers.are_copies:
-            self.result = self.template.recorded_result(tensors, call.given)
-        self._check_usable(tracker, devices)
-        self._set_guards(call, tracker, lookups, effects)
+            raise
         inputs.close()
 
     def forget(self):

@@ -5,6 +5,7 @@ import collections
 import contextvars
 import dataclasses
 import functools
+import random
 import types
 import warnings
 import weakref
@@ -12,6 +13,7 @@ import weakref
 import pytest
 
 import ingot
+from fuzzed_modules.life import compare
 from ingot import distributions, jit, nn
 from ingot.distributions import Normal
 from side_by_side import vec
@@ -619,3 +621,113 @@ def test_libraries_that_keep_stacks_and_caches_are_recorded_a_few_times(name):
         got, step = run(jit.trace)
     assert got == run(lambda f: f)[0]
     assert step.stats()["compiles"] <= 4 and step.stats()["unrecorded"] == 0, step.stats()["misses"]
+
+
+# Place -> (its declaration, the statement that names it, its expression).
+PLACES = {
+    "global": ("s = None", "global s", "s"), "namespace": ("o = NS(s=None)", "pass", "o.s"),
+    "class": ("class C: s = None", "pass", "C.s"), "dict": ("o = {'s': None}", "pass", "o['s']"),
+    "list": ("o = [None, 2]", "pass", "o[0]"), "deep": ("o = NS(p=NS(s=None))", "pass", "o.p.s"),
+    "module": ("o = nn.Linear(2, 2)\no.s = None", "pass", "o.s"), "function": ("def o(): pass\no.s = None", "pass", "o.s")}
+# Object around a value -> (expression that makes it, steps from it to the value).
+AROUND = {
+    "list": ("[{}]", "[0]"), "dict": ("{{'k': {}}}", "['k']"), "tuple": ("({}, 2)", "[0]"), "namespace": ("NS(a={})", ".a"),
+    "plain": ("Plain({})", ".a"), "slots": ("Slots({})", ".a"), "record": ("Record({})", ".a"),
+    "ordered": ("OrderedDict(a={})", "['a']"), "deque": ("deque([{}])", "[0]")}
+HELD = ("len(x)", "x.sum()", "x.sum().item()", "n", "np.float32(n)")
+THEN = ("return {top}", "return [{top}, {middle}]", "{leaf} = {leaf} + 1", "return {leaf} * 2",
+        "return {top}, {top}, x + {leaf}", "{middle} = 3\n    return {top}")
+STARTS = ("put(x)\n    return late(x)", "return [*steps(x)]")
+FILES = """
+from collections import deque
+n = 1
+class Plain:
+    def __init__(self, a): self.a = a
+class Slots:
+    __slots__ = ("a",)
+    def __init__(self, a): self.a = a
+@dataclass
+class Record:
+    a: object
+def turn(i):
+    global n
+    n = i // 2
+{declared}
+def put(x):
+    {named}
+    {place} = {made}
+def late(x):
+    {named}
+    {then}
+def steps(x):
+    put(x)
+    yield late(x)
+    yield {place}
+def fn(x):
+    {starts}
+"""
+
+
+def own_objects(random) -> str:
+    """Return a module whose function puts an object somewhere, and reads it there in another function."""
+    declared, named, place = PLACES[random.choice(sorted(PLACES))]
+    (outer, first), (inner, second) = [AROUND[random.choice(sorted(AROUND))] for _ in range(2)]
+    made, leaf = outer.format(inner.format(random.choice(HELD))), place + first + second
+    then = random.choice(THEN).format(top=place, middle=place + first, leaf=leaf)
+    return FILES.format(declared=declared, named=named, place=place, made=made, then=then, starts=random.choice(STARTS))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_a_call_has_put_somewhere_is_its_own_in_other_functions(seed):
+    text = own_objects(random.Random(seed))
+    verdict, traced = compare(text)
+    assert verdict.kind in ("same", "refused"), f"{text}{verdict}"
+    assert verdict.kind == "refused" or traced.stats()["compiles"] <= 6
+
+
+KINDS = ("dict(a=[2], b=2)", "OrderedDict(a=[1])", "[[1], 2]", "([1], 2)", "NS(a=[1])", "None", "deque([[1], 2])")
+WRITES = ("s.c |= dict(e=1)", "s.c['a'] = [n]", "s.c[0] = [n]", "s.c.a = [n]", "s.c['a'].append(n)", "s.c[0].append(n)")
+REPLACED = """
+from collections import deque
+n, s = 1, NS(c={first})
+def fn(x):
+    with contextlib.suppress(Exception):
+        {write}
+    return x * 2
+def turn(i):
+    global n
+    n = i
+    if i > 1:
+        s.c = [{first}, {other}][i // 2 % 2]
+"""
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("first", KINDS)
+def test_a_container_that_the_call_changes_gives_way_to_another_kind(write, first):
+    for other in KINDS:
+        verdict, _ = compare(REPLACED.format(first=first, other=other, write=write))
+        assert verdict.kind in ("same", "refused"), (other, verdict)
+
+
+GIVEN_UP = """
+class Plain:
+    def __init__(self, a): self.a = a
+s = {{'c': {first}}}
+def late(x):
+    global s
+    s = {{'c': {then}}}
+    yield x
+def fn(x):
+    for x in late(x):
+        pass
+"""
+
+
+@pytest.mark.parametrize("made, leaf", [
+    ("NS(parts=[Plain({})])", "parts[0].a"), ("NS(parts=(Plain({}), 1))", "parts[0].a"), ("Plain(NS(parts={}))", "a.parts")])
+@pytest.mark.parametrize("number", ["np.float32(1.5)", "1.5", "np.float64(2)"])
+def test_recordings_that_are_given_up_leave_numbers(made, leaf, number):
+    text = GIVEN_UP.format(first=made.format(number), then=made.format(f"-s['c'].{leaf}"))
+    verdict, _ = compare(text)
+    assert verdict.kind == "same", (text, verdict)
