@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import IMAGES
 from ...opdef.op import Template, op
+from ...opdef.param_checks import check_int, check_ints, check_sizes
 from ..core import reduce as rd
 from ..core.batching import channel_values, from_channels, into_channels, joined, parted
 from ..core.elementwise_rules import wide
@@ -36,10 +37,11 @@ def _check_dtypes(name, *avals):
 
 
 def _check_weight(name, channels, x, w, groups):
+    check_int(groups, f"{name}: groups", 1)
     if w.ndim != x.ndim:
         raise ShapeError(f"{name}: input {x} and weight {w} must have the same number of dimensions")
-    if groups < 1 or w.shape[0] % groups:
-        raise ShapeError(f"{name}: groups={groups} must be positive and divide the {w.shape[0]} leading channels of {w}")
+    if w.shape[0] % groups:
+        raise ShapeError(f"{name}: groups={groups} must divide the {w.shape[0]} leading channels of {w}")
     if w.shape[1] * groups != channels:
         raise ShapeError(f"{name}: input {x} has {channels} channels, but weight {w} with groups={groups} is for "
                          f"{w.shape[1] * groups}")
@@ -56,9 +58,11 @@ def _infer_conv(x, w, b, *, stride, padding, dilation, groups):
 
 def _infer_input_grad(g, w, *, size, stride, padding, dilation, groups):
     _check_dtypes("conv_input_grad", g, w)
+    check_sizes(size, "conv_input_grad: size")
+    check_int(groups, "conv_input_grad: groups", 1)
     if g.ndim != w.ndim or g.ndim != len(size) + 2:
         raise ShapeError(f"conv_input_grad: {g} and weight {w} must have the same number of dimensions, for a result of {size}")
-    if g.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups:
+    if g.shape[1] != w.shape[0] or w.shape[0] % groups:
         raise ShapeError(f"conv_input_grad: {g} has {g.shape[1]} channels, weight {w} is for {w.shape[0]}, groups={groups} "
                          "must divide them")
     out = g.with_shape((g.shape[0], w.shape[1] * groups, *size))
@@ -70,7 +74,9 @@ def _infer_input_grad(g, w, *, size, stride, padding, dilation, groups):
 
 def _infer_weight_grad(x, g, *, size, stride, padding, dilation, groups):
     _check_dtypes("conv_weight_grad", x, g)
-    if g.ndim != x.ndim or g.shape[0] != x.shape[0]:
+    check_sizes(size, "conv_weight_grad: size")
+    check_int(groups, "conv_weight_grad: groups", 1)
+    if g.ndim != x.ndim or g.shape[:1] != x.shape[:1]:
         raise ShapeError(f"conv_weight_grad: {x} and {g} must have the same number of dimensions and batch size")
     counts = check_windows("conv_weight_grad", x, size, stride, padding, dilation)
     if counts != g.shape[2:] or x.shape[1] % groups or g.shape[1] % groups:
@@ -272,7 +278,8 @@ def _im2col(x, *, kernel, stride, padding, dilation):
 
 
 def _infer_col2im(columns, *, size, kernel, stride, padding, dilation):
-    if columns.ndim != 3 or columns.shape[1] % prod(kernel):
+    check_sizes(size, "col2im: size")
+    if columns.ndim != 3 or columns.shape[1] % prod(check_ints(kernel, "col2im: kernel", least=1)):
         raise ShapeError(f"col2im takes columns (N, C * {prod(kernel)}, windows) for kernel {kernel}, got {columns}")
     out = columns.with_shape((columns.shape[0], columns.shape[1] // prod(kernel), *size))
     counts = check_windows("col2im", out, kernel, stride, padding, dilation)

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import IMAGES
 from ...opdef.op import Composite, Template, op
+from ...opdef.param_checks import check_flag, check_int, check_ints, check_sizes
 from ...reference import scalar_functions
+from ...symbols.symbolic import hint
 from ..core.elementwise_rules import wide
 from .windows import batches, check_windows, kernel_offsets, pad_spatial, window_count, window_counts, windows
 
@@ -21,7 +23,9 @@ from .windows import batches, check_windows, kernel_offsets, pad_spatial, window
 
 
 def _planes(x, indices, name):
-    if x.shape[:2] != indices.shape[:2]:
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"{name}: indices must be integers, got {indices}")
+    if x.ndim < 2 or x.shape[:2] != indices.shape[:2]:
         raise ShapeError(f"{name}: values {x} and indices {indices} must have the same batch and channels")
 
 
@@ -45,8 +49,11 @@ def _take(x, indices):
 
 def _infer_put(x, indices, *, size, accumulate):
     _planes(x, indices, "plane_put")
+    check_flag(accumulate, "plane_put: accumulate")
+    check_sizes(size, "plane_put: size")
     if x.shape != indices.shape:
         raise ShapeError(f"plane_put takes one index for each value, got values {x} and indices {indices}")
+    check_sizes((*x.shape[:2], *size), "plane_put: result")
     return x.with_shape((*x.shape[:2], *size))
 
 
@@ -168,7 +175,13 @@ def _max_pool(x, *, kernel, stride, padding, dilation):
 
 
 def _infer_max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation):
-    return _infer_put(g, indices, size=size, accumulate=True)
+    if indices.dtype is not dt.int64:
+        raise DTypeError(f"max_pool_grad takes the indices of max_pool, which are int64, got {indices}")
+    out = _infer_put(g, indices, size=size, accumulate=True)
+    counts = check_windows("max_pool_grad", out, kernel, stride, padding, dilation)
+    if counts != g.shape[2:]:
+        raise ShapeError(f"max_pool_grad: a pool of {out} gives {counts}, not the {g.shape[2:]} of {g}")
+    return out
 
 
 max_pool_grad = op(
@@ -224,10 +237,12 @@ def _maximum_at(x, positions):
 
 
 def _check_size(name, x, size):
-    if x.ndim != len(size) + 2 or any(n < 0 for n in size):
-        raise ShapeError(f"{name} of {x}: an output size is needed for each spatial dimension, got {tuple(size)}")
+    check_sizes(size, f"{name} of {x}: size")
+    if x.ndim != len(size) + 2:
+        raise ShapeError(f"{name} of {x}: an output size is needed for each spatial dimension, got {size}")
     if 0 in x.shape[2:]:
         raise ShapeError(f"{name} of {x}: the spatial sizes must not be 0")
+    check_sizes((*x.shape[:2], *size), f"{name} of {x}: result")
 
 
 def _infer_adaptive_max(x, *, size):
@@ -253,6 +268,9 @@ adaptive_max_pool = op("adaptive_max_pool", infer=_infer_adaptive_max, ref=_adap
 
 def _infer_fractional(x, samples, *, kernel, size):
     _check_size("fractional_max_pool", x, size)
+    check_ints(kernel, f"fractional_max_pool of {x}: kernel", len(size), 1)
+    if not samples.dtype.is_floating_point:
+        raise DTypeError(f"fractional_max_pool takes samples of a floating point dtype, got {samples}")
     if samples.shape != (*x.shape[:2], len(size)):
         raise ShapeError(f"fractional_max_pool of {x} takes samples of shape {(*x.shape[:2], len(size))}, got {samples}")
     if any(o + k - 1 > n for o, k, n in zip(size, kernel, x.shape[2:])):
@@ -285,6 +303,7 @@ fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fr
 # Averages. `counted` says how much of the padding belongs to a window's size; a `divisor` replaces that size.
 
 
+_MOST_PLACES = (1 << 31) - 1
 MANY_TAPS = 16     # of a window beside others, from which sums along one dim after the other are quicker
 
 
@@ -299,8 +318,23 @@ def are_bins(sizes, kernel, stride, padding) -> bool:
             and not any(n % k for n, k in zip(sizes, kernel)))
 
 
+def _check_means(name, x, kernel, stride, padding, counted, divisor) -> tuple:
+    """Return the window counts of `x`, after checking that no window is divided by nothing."""
+    counts = check_windows(name, x, kernel, stride, padding, (1,) * (x.ndim - 2))
+    if divisor is not None and not check_int(divisor, f"{name}: divisor", -_MOST_PLACES, _MOST_PLACES):
+        raise ShapeError(f"{name}: the divisor must not be 0")
+    if not isinstance(counted, tuple) or len(counted) != len(kernel):
+        raise ShapeError(f"{name} of {x}: `counted` needs a pair for each spatial dimension, got {counted}")
+    for n, count, k, s, (lo, _), pair in zip(x.shape[2:], counts, kernel, stride, padding, counted):
+        low, high = check_ints(pair, f"{name}: counted", 2, -_MOST_PLACES, _MOST_PLACES)
+        ends = -hint(lo), (hint(count) - 1) * hint(s) - hint(lo)
+        if divisor is None and any(min(start + hint(k), hint(n) + high) <= max(start, -low) for start in ends):
+            raise ShapeError(f"{name} of {x}: with padding {padding}, of which {counted} counts, a window has no elements")
+    return counts
+
+
 def _infer_avg_pool(x, *, kernel, stride, padding, counted, divisor):
-    counts = check_windows("avg_pool", x, kernel, stride, padding, (1,) * len(kernel))
+    counts = _check_means("avg_pool", x, kernel, stride, padding, counted, divisor)
     return x.with_shape((*x.shape[:2], *counts))
 
 
@@ -347,8 +381,9 @@ def _avg_pool(x, *, kernel, stride, padding, counted, divisor):
 
 
 def _infer_avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
+    check_sizes(size, "avg_pool_grad: size")
     out = g.with_shape((*g.shape[:2], *size))
-    counts = check_windows("avg_pool_grad", out, kernel, stride, padding, (1,) * len(kernel))
+    counts = _check_means("avg_pool_grad", out, kernel, stride, padding, counted, divisor)
     if counts != g.shape[2:]:
         raise ShapeError(f"avg_pool_grad: an average pool of {out} gives {counts}, not the {g.shape[2:]} of {g}")
     return out

@@ -1,7 +1,7 @@
 """Weighted sums of elements at given indices into each plane, and their gradients.
 
-Planes x are (N, C, *size), indices (N, K, *points) are flat ones into each of them, -1 for points outside, which count
-as 0, and weights, if there are any, are like the indices. Each operator's gradients are the other two.
+Planes x are (N, C, *size), indices (N, K, *points) are flat ones into each of them. Numbers outside of a plane, such as -1,
+count as elements of 0. Weights, if there are any, are like the indices. Each operator's gradients are the other two.
 
     taps_take   y[n, c, p] = sum over k of x[n, c, indices[n, k, p]] * weights[n, k, p]
     taps_put    x[n, c, i] = sum over k, p with indices[n, k, p] = i of y[n, c, p] * weights[n, k, p]
@@ -14,6 +14,7 @@ from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import IMAGES
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_sizes
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.shape import cat, expand, reshape, select
@@ -23,8 +24,9 @@ from .pool import plane_put, plane_take
 def _checked(name, planes, indices, weights=None):
     if not planes.dtype.is_floating_point or not indices.dtype.is_integer:
         raise DTypeError(f"{name} takes floating point planes and integer places, got {planes} and {indices}")
-    if planes.shape[0] != indices.shape[0]:
-        raise ShapeError(f"{name}: planes {planes} and places {indices} must have the same batch")
+    if planes.ndim < 2 or indices.ndim < 2 or planes.shape[0] != indices.shape[0] or indices.shape[1] == 0:
+        raise ShapeError(f"{name} takes planes (N, C, *size) and places (N, K, *points), with K of 1 or more, got {planes} and "
+                         f"{indices}")
     if weights is not None and (weights.shape != indices.shape or weights.dtype is not planes.dtype):
         raise ShapeError(f"{name}: weights must be {indices.shape} and of {planes.dtype}, got {weights}")
 
@@ -38,6 +40,8 @@ def _infer_put(y, indices, weights, *, size):
     _checked("taps_put", y, indices, weights)
     if y.shape[2:] != indices.shape[2:]:
         raise ShapeError(f"taps_put: values {y} and places {indices} must have the same points")
+    check_sizes(size, "taps_put: size")
+    check_sizes((*y.shape[:2], *size), "taps_put: result")
     return y.with_shape((*y.shape[:2], *size))
 
 
@@ -48,10 +52,10 @@ def _infer_dots(x, y, indices):
     return x.with_shape(indices.shape)
 
 
-def _tap(indices, k, like):
-    """Return (flat index, whether it is inside) of a tap at each point of each channel."""
+def _tap(indices, k, like, plane):
+    """Return (flat index, whether it is inside a plane of so many elements) of a tap at each point of each channel."""
     index = ew.cast(select(indices, dim=1, index=k), dtype=dt.int64)
-    inside = ew.ge(index, 0)
+    inside = ew.logical_and(ew.ge(index, 0), ew.lt(index, plane))
     return _per_channel(ew.where(inside, index, 0), like), _per_channel(inside, like)
 
 
@@ -61,7 +65,7 @@ def _per_channel(a, like):
 
 
 def _value(x, indices, k):
-    at, inside = _tap(indices, k, x)
+    at, inside = _tap(indices, k, x, prod(x.shape[2:]))
     return ew.where(inside, plane_take(x, at), 0.0)
 
 
@@ -77,7 +81,7 @@ def _take_body(x, indices, weights):
 def _put_body(y, indices, weights, *, size):
     total = None
     for k in range(indices.shape[1]):
-        at, inside = _tap(indices, k, y)
+        at, inside = _tap(indices, k, y, prod(size))
         value = y if weights is None else ew.mul(y, _per_channel(select(weights, dim=1, index=k), y))
         part = plane_put(ew.where(inside, value, 0.0), at, size=tuple(size), accumulate=True)
         total = part if total is None else ew.add(total, part)

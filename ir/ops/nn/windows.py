@@ -5,10 +5,16 @@ negative number cuts.
 """
 
 import itertools
+from math import prod
 
 import numpy as np
 
 from ...errors import ShapeError
+from ...opdef.param_checks import check_ints, check_sizes
+from ...symbols.symbolic import hint
+
+_MOST = (1 << 31) - 1       # of a number of a window, whose products fit in 64 bits
+_SPARE, _TIMES = 1 << 24, 64        # elements of padding: as many in any case, and more for each element of operand and result
 
 
 def window_count(n: int, kernel: int, stride: int, padding: tuple, dilation: int) -> int:
@@ -22,22 +28,36 @@ def window_counts(sizes, kernel, stride, padding, dilation) -> tuple:
 
 
 def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
-    """Return the window counts of `x`, or raise a ShapeError for sizes that do not fit."""
+    """Return the window counts of `x`, or raise an error for numbers or sizes that do not fit."""
     rank = x.ndim - 2
-    if rank < 1 or not len(kernel) == len(stride) == len(padding) == len(dilation) == rank:
+    if rank < 1 or not all(isinstance(v, tuple) and len(v) == rank for v in (kernel, stride, padding, dilation)):
         raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
                          f"each spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, "
                          f"dilation={dilation}")
-    # each number by itself, here and below: `min` of sizes that are symbolic would ask which of them is the least
-    if any(n < 1 for n in (*kernel, *stride, *dilation)):
-        raise ShapeError(f"{name} of {x}: kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
+    for what, numbers in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
+        check_ints(numbers, f"{name} of {x}: {what}", least=1, most=_MOST)
+    for n, pair in zip(x.shape[2:], padding):
+        low, high = check_ints(pair, f"{name} of {x}: padding", 2, -_MOST, _MOST)
+        if hint(n) + min(low, 0) + min(high, 0) < 0:
+            raise ShapeError(f"{name} of {x}: padding {padding} cuts more than there is")
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
     if any(n < 1 for n in counts):
-        padded = tuple(n + lo + hi for n, (lo, hi) in zip(x.shape[2:], padding))
         spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
-        raise ShapeError(f"{name} of {x}: the padded input {padded} is smaller than the window {spans}; "
-                         "use a smaller kernel or more padding")
+        raise ShapeError(f"{name} of {x}: the padded input {padded_sizes(x.shape[2:], padding)} is smaller than the window "
+                         f"{spans}; use a smaller kernel or more padding")
+    _check_padding(name, x, padding, counts)
     return counts
+
+
+def _check_padding(name, x, padding, counts):
+    """Refuse padding beside which input and result are nothing: it would cost time and memory that no shape shows."""
+    if not any(itertools.chain.from_iterable(padding)):
+        return
+    planes = prod(check_sizes(x.shape[:2]))
+    inside, result = (prod(check_sizes(s, f"{name} of {x}: shape")) for s in (x.shape[2:], counts))
+    padded = prod(map(hint, padded_sizes(x.shape[2:], padding)))
+    if planes * padded > _SPARE + _TIMES * planes * (inside + result):
+        raise ShapeError(f"{name} of {x}: padding {padding} makes planes of {padded} elements for {result} windows")
 
 
 def pad_spatial(x, padding, value=0):

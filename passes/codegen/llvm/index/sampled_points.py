@@ -4,7 +4,7 @@
     put     an item is a plane, so values at one position are added in the order of taps and points
     dots    an item is a block of points of an image; channels are added in order
 
-Positions are 32-bit; negative ones read and write nothing.
+Positions are 32-bit; those outside of a plane read and write nothing.
 """
 
 from dataclasses import dataclass
@@ -41,6 +41,11 @@ class SampledPointsKernel:
         return module.text()
 
 
+def _reach(f, job):
+    """Return the number of positions in a plane, as unsigned 32 bits: at most all that are not negative."""
+    return f.cast("trunc", f.min(job.plane, 1 << 31), I32)
+
+
 class _Block:
     """The points of an item: those of an image from `start` on."""
 
@@ -64,10 +69,11 @@ class _Block:
         return self.f.load_masked(vector(self.lanes, I32), self.spot("places", self.tap(k), at, I32), mask, -1)
 
     def values(self, plane, numbers):
-        """Load the elements at positions in a plane; 0 outside."""
+        """Load the elements at positions in a plane; 0 outside, where negative numbers are large as unsigned ones."""
         f, lanes = self.f, self.lanes
+        inside = f.compare("ult", numbers, f.splat(_reach(f, self.job), lanes))
         spots = f.op(vector(lanes, "ptr"), f"getelementptr {self.kernel.element}, {plane}, {numbers}")
-        return f.gather(vector(lanes, self.kernel.element), spots, f.compare("sge", numbers, zero(vector(lanes, I32))))
+        return f.gather(vector(lanes, self.kernel.element), spots, inside)
 
 
 def _plane(f, kernel, job, number):
@@ -114,6 +120,7 @@ def _dots(f, kernel, job, item):
 def _put(f, kernel, job, item):
     element, points, lanes = kernel.element, job.points, f.lanes(kernel.element)
     plane, nothing = _plane(f, kernel, job, item), zero(vector(lanes, element))
+    size = _reach(f, job)
     image, y = f.div(item, job.channels), f.at(job.address("y"), f.mul(item, points), element)
 
     def clear(at, mask):
@@ -127,7 +134,7 @@ def _put(f, kernel, job, item):
         weights = f.at(job.address("weights"), row, element)
         with f.loop(0, points) as loop:
             position = f.load(I32, f.at(positions, loop.index, I32))
-            with f.when(f.compare("sge", position, zero(I32))):
+            with f.when(f.compare("ult", position, size)):
                 value = f.load(element, f.at(y, loop.index, element))
                 if kernel.weighted:
                     value = f.fmul(value, f.load(element, f.at(weights, loop.index, element)))
