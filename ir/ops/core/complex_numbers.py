@@ -51,7 +51,11 @@ def _none(g):
     return full(g, shape=g.shape, value=0.0, dtype=dt.of(g))
 
 
-conj = op("conj", infer=lambda x: x, ref=np.conjugate, vjp=(lambda g, out, x: conj(g),), lower=Scalar(), batch=LEADING,
+def _conj(x):
+    return x.copy("K") if x.dtype == np.bool_ else np.conjugate(x)      # (which takes bool for int8)
+
+
+conj = op("conj", infer=lambda x: x, ref=_conj, vjp=(lambda g, out, x: conj(g),), lower=Scalar(), batch=LEADING,
           doc="The complex conjugate.")
 real = op("real", infer=_infer_part("real"), ref=lambda x: x.real.copy("K"), vjp=(lambda g, out, x: complex_(g, _none(g)),),
           lower=Scalar(), batch=LEADING, doc="The real parts.")

@@ -222,7 +222,7 @@ def _quantile(x, q, *, dim, interpolation, skip_nan):
     if not x.size:          # numpy forgets dims
         return np.zeros((q.size, *x.shape[:dim], *x.shape[dim + 1:]), x.dtype)
     method = np.nanquantile if skip_nan else np.quantile
-    return np.asarray(method(x, q, axis=dim, method=interpolation), x.dtype)
+    return np.asarray(method(x, np.clip(q, 0, 1), axis=dim, method=interpolation), x.dtype)
 
 
 quantile = op("quantile", infer=_infer_quantile, ref=_quantile, vjp=derived_vjp(_quantile_body), saves=(1, 2),

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...opdef.op import NO_GRAD, OPS, Template, op
+from ...opdef.param_checks import check_flag, check_int, check_ints, check_sizes
 from ..nn import conv as plain_conv
 from ..nn import pool as plain_pool
 from ..nn.windows import check_windows
@@ -29,6 +30,7 @@ def blocks_of(channels: int, lanes: int) -> int:
 
 
 def _infer_to(x, *, lanes):
+    check_int(lanes, "lanes", 1)
     if x.ndim < 2:
         raise ShapeError(f"to_blocked takes (N, C, ...), got {x}")
     return x.with_shape((x.shape[0], blocks_of(x.shape[1], lanes), *x.shape[2:], lanes))
@@ -43,6 +45,7 @@ def _to(x, *, lanes):
 
 
 def _infer_from(x, *, channels):
+    check_int(channels, "channels")
     if x.ndim < 3 or x.shape[1] != blocks_of(channels, x.shape[-1]):
         raise ShapeError(f"from_blocked takes (N, blocks, ..., lanes) with the blocks of {channels} channels, got {x}")
     return x.with_shape((x.shape[0], channels, *x.shape[2:-1]))
@@ -64,6 +67,7 @@ from_blocked = op("from_blocked", infer=_infer_from, ref=_from,
 
 
 def _infer_pack(w, *factors, kernel, size):
+    check_sizes((size,), "size")
     if any(v.shape != w.shape[:1] or v.dtype is not w.dtype for v in factors) or len(factors) > 1:
         raise ShapeError(f"pack_filters: {factors} have no factor for each first channel of {w}")
     if size < w.size:
@@ -96,6 +100,7 @@ def _plain_aval(x, channels, in_blocks):
 
 def check_originals(name, operands, filters, taps):
     """Raise unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
+    check_sizes(filters, "filters")
     wanted = (prod(filters),), (filters[0],)
     if not 0 <= taps <= 2 or tuple([v.shape for v in operands[:taps]]) != wanted[:taps]:
         raise ShapeError(f"{name}: {operands[:taps]} are not the flat weight of {filters} and its factors "
@@ -104,6 +109,8 @@ def check_originals(name, operands, filters, taps):
 
 def _infer_conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
     check_originals("conv_blocked", operands, filters, taps)
+    check_ints((groups, lanes), "groups and lanes", least=1)
+    check_flag(in_blocks, "in_blocks")
     plain = _plain_aval(x, filters[1] * groups, in_blocks)
     if plain.ndim != len(filters) or plain.shape[1] != filters[1] * groups or filters[0] % groups:
         raise ShapeError(f"conv_blocked: {x} does not go with filters {filters} in {groups} groups")

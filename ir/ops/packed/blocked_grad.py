@@ -11,6 +11,7 @@ import numpy as np
 from ... import dtype as dt
 from ...errors import ShapeError
 from ...opdef.op import NO_GRAD, OPS, Template, op
+from ...opdef.param_checks import check_flag, check_ints, check_sizes
 from ..nn import conv as plain_conv
 from ..nn import norm
 from ..nn import pool as plain_pool
@@ -20,6 +21,7 @@ from .blocked import _from, _infer_from, _plain_aval, _to, blocks_of, check_orig
 
 
 def _infer_pack(w, *, size, stride, padding, dilation, groups, kernel, elements):
+    check_sizes((elements,), "elements")
     if elements < w.size:
         raise ShapeError(f"pack_turned: {elements} elements are too few for the weight {w}")
     return w.with_shape((elements,))
@@ -38,6 +40,7 @@ pack_turned = op("pack_turned", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower
 
 def _infer_input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
     check_originals("conv_input_grad_blocked", operands, filters, taps)
+    check_ints((groups, lanes), "groups and lanes", least=1)
     found = plain_conv.conv_input_grad.infer(_infer_from(g, channels=filters[0]), g.with_shape(filters), size=size,
                                              stride=stride, padding=padding, dilation=dilation, groups=groups)
     out = g.with_shape((g.shape[0], blocks_of(found.shape[1], lanes), *size, lanes))
@@ -65,6 +68,9 @@ conv_input_grad_blocked = op(
 
 
 def _infer_weight_grad(x, g, *, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel):
+    check_sizes(filters, "filters")
+    check_ints((groups, lanes), "groups and lanes", least=1)
+    check_flag(in_blocks, "in_blocks")
     plain = _plain_aval(x, filters[1] * groups, in_blocks)
     plain_conv.conv_weight_grad.infer(plain, _infer_from(g, channels=filters[0]), size=filters[2:], stride=stride,
                                       padding=padding, dilation=dilation, groups=groups)
@@ -87,6 +93,7 @@ conv_weight_grad_blocked = op(
 
 
 def _infer_train(x, w, b, *, eps, channels, relu):
+    check_flag(relu, "relu")
     _, mean, var = norm.batch_norm_train.infer(_infer_from(x, channels=channels), w, b, eps=eps)
     return x, mean, var
 
@@ -103,6 +110,7 @@ batch_norm_train_blocked = op(
 
 
 def _infer_norm_grad(g, out, g_mean, g_var, x, w, mean, var, *, eps, channels, relu):
+    check_flag(relu, "relu")
     if g != x or (out is not None) != relu or (relu and out != x):
         raise ShapeError(f"batch_norm_grad_blocked: gradient {g} and result {out} must be like the input {x}")
     plain = _infer_from(x, channels=channels)
@@ -151,6 +159,7 @@ max_pool_places_blocked = op(
 
 
 def _infer_max_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    check_sizes(size, "size")
     if indices.shape != g.shape:
         raise ShapeError(f"max_pool_grad_blocked: gradient {g} and places {indices} must be of one shape")
     found, _ = plain_pool.max_pool.infer(g.with_shape((*g.shape[:2], *size)), kernel=kernel, stride=stride, padding=padding,

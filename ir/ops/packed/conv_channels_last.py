@@ -6,7 +6,9 @@ from inspect import signature
 
 import numpy as np
 
+from ...errors import ShapeError
 from ...opdef.op import NO_GRAD, Template, op
+from ...opdef.param_checks import check_int, check_ints
 from ..nn.conv import conv, conv_input_grad, conv_weight_grad
 from ..nn.windows import padded_sizes
 
@@ -43,6 +45,11 @@ def _record(name, plain, doc):
 
 
 def _infer_packed(x, *, padding, channels):
+    if x.ndim < 3 or len(padding) != x.ndim - 2:
+        raise ShapeError(f"packed_image takes (N, C, *spatial) and padding for each spatial dimension, got {x} and {padding}")
+    for pair in padding:
+        check_ints(pair, "padding", 2)
+    check_int(channels, "channels", x.shape[1])
     return x.with_shape((x.shape[0], *padded_sizes(x.shape[2:], padding), channels))
 
 
@@ -57,3 +64,5 @@ conv_last = _record("conv_last", conv, "conv of one group, of images and by filt
 conv_last_input_grad = _record("conv_last_input_grad", conv_input_grad, "conv_input_grad in the same way.")
 conv_last_weight_grad = _record("conv_last_weight_grad", conv_weight_grad,
                                 "conv_weight_grad in the same way: filters with their channels last.")
+
+OPERATORS = frozenset((packed_image, conv_last, conv_last_input_grad, conv_last_weight_grad))

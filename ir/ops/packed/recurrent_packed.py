@@ -6,11 +6,13 @@ names it for the operators that pack and read; for the references it is the flat
 
 from ...errors import ShapeError
 from ...opdef.op import NO_GRAD, Template, op
+from ...opdef.param_checks import check_choice, check_flag, check_sizes
 from ..nn import recurrent as plain
 from .blocked import pack_filters
 
 
 def _infer_pack(w, *, kernel, size):
+    check_sizes((size,), "size")
     if w.ndim != 2 or size < w.size:
         raise ShapeError(f"pack_recurrent: {size} elements are too few for the weight {w}")
     return w.with_shape((size,))
@@ -22,6 +24,8 @@ pack_recurrent = op("pack_recurrent", infer=_infer_pack, ref=pack_filters.ref, v
 
 
 def _infer(z, mask, h, c, w, bias, *, kernel, reverse):
+    check_flag(reverse, "reverse")
+    check_choice(kernel[0], tuple(plain.GATES), "the layer of a kernel")
     batch, hidden = z.shape[1], h.shape[1]
     wide = plain.GATES[kernel[0]] * hidden
     if z.shape[2] != wide or h.shape[0] != batch or w.ndim != 1 or w.shape[0] < wide * hidden:
@@ -44,3 +48,5 @@ def _run(z, mask, h, c, w, bias, *, kernel, reverse):
 recurrent_packed = op("recurrent_packed", infer=_infer, ref=_run, vjp=NO_GRAD, lower=Template("recurrent"),
                       flops=plain.layer_flops,
                       doc="A recurrent layer with packed weights: (all states,), and the last cells of an LSTM.")
+
+OPERATORS = frozenset((pack_recurrent, recurrent_packed))

@@ -32,6 +32,8 @@ from .precompiled import Code
 
 blocked = lazy(__package__, "....ir.ops.packed.blocked")
 blocked_grad = lazy(__package__, "....ir.ops.packed.blocked_grad")
+channels_last = lazy(__package__, "....ir.ops.packed.conv_channels_last")
+recurrent_packed = lazy(__package__, "....ir.ops.packed.recurrent_packed")
 specialize_shapes = lazy(__package__, "....passes.schedule.specialize_shapes")
 compile_segment = lazy(__package__, "...replay.compile_segment")
 symbolic_plan = lazy(__package__, ".symbolic_plan")
@@ -151,8 +153,9 @@ class Model:
         values = [*graph.inputs[:count], *graph.outputs]
         fits = self.signature.describes(values, fixed)
         takes = [(v.dtype.np, v.shape) for v in graph.inputs[count:]] == [(a.dtype, a.shape) for a in weights]
+        refused = made_by_passes() | {host_call, place}
         for n in graph.nodes:
-            if n.op in (host_call, place) or n.op in blocked.OPERATORS or n.op in blocked_grad.OPERATORS:
+            if n.op in refused:
                 raise FileError(f"{member} has the operator {n.op.name}, which belongs in no file")
         if not fits or not takes or graph.updates or not set(graph.names) <= set(self.signature.dims):
             raise FileError(f"{member} does not take and give what the manifest says")
@@ -398,6 +401,11 @@ class Model:
         name = format_line(line, full_paths=True)
         text = self.source.get(name)
         return f"{name}: {text}" if text else name
+
+
+def made_by_passes() -> frozenset:
+    """Return the operators that passes alone make, for one machine: files hold none of them."""
+    return frozenset().union(*[file.OPERATORS for file in (blocked, blocked_grad, channels_last, recurrent_packed)])
 
 
 def _kinds(kinds, weights) -> dict:

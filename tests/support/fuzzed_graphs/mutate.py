@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import re
 from math import prod
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ingot.ir import dtype as dt
 from ingot.ir.graph.graph import Graph, Node, Value
-from ingot.ir.graph.text import show
+from ingot.ir.graph.text import parse, show
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.core import elementwise as ew
@@ -40,6 +41,7 @@ class Case(NamedTuple):
     """A mutated graph as text, its declared types, and the arrays of each call.
 
     compared    whether results are compared by value: numbers such as 1e308 are given to find reads outside memory alone
+    damaged     whether the manifest is changed as well
     """
 
     name: str
@@ -50,11 +52,47 @@ class Case(NamedTuple):
     graph: Any              # None if the shape rule refuses it
     calls: tuple
     compared: bool
+    damaged: bool
 
 
 def case_of(seed: int, name: str) -> Case:
     """Return the mutated graph of a seed for an operator."""
     return _Mutation(random.Random(f"{seed} {name}"), name, seed).case()
+
+
+_TOKENS = re.compile(r"-?\d+|%\w+|\w+=|\w+|[(),\[\]:]")
+
+
+def _other_text(text: str, pick: random.Random) -> str:
+    """Return a text with words exchanged, repeated or left out."""
+    for _ in range(pick.choice((1, 1, 2))):
+        words = list(_TOKENS.finditer(text))
+        one, other = pick.choice(words), pick.choice(words).group()
+        instead = pick.choice((other, other, "", 2 * (one.group() + " "), str(pick.choice(_INTS)), "%0"))
+        text = text[:one.start()] + instead + text[one.end():]
+    return text
+
+
+def damage(data, pick: random.Random):
+    """Change one thing in JSON data."""
+    holder = data
+    while True:
+        keys = list(holder) if isinstance(holder, dict) else range(len(holder))
+        if not keys:
+            return
+        key = pick.choice(keys)
+        inner = holder[key]
+        if isinstance(inner, (dict, list)) and inner and pick.random() < 0.85:
+            holder = inner
+            continue
+        kind = pick.randrange(4)
+        if kind == 0:
+            del holder[key]
+        elif kind == 1 and isinstance(holder, list):
+            holder.append(inner)
+        else:
+            holder[key] = pick.choice((None, 0, 1, -1, 1 << 40, 1 << 70, 1.5, "s", "", "float64", [], {}, [0], [[]], True))
+        return
 
 
 class _Mutation:
@@ -191,8 +229,13 @@ class _Mutation:
         except Exception:       # sizes that have no text
             text = show(Graph("fuzz", tuple(inputs), (), ()))
         calls = tuple([self.arrays(inputs, sizes) for sizes in self.sizes(names)])
+        if self.pick.random() < 0.08:
+            text, graph = _other_text(text, self.pick), None
+            with contextlib.suppress(Exception):
+                graph = shown = parse(text)
+                inputs = graph.inputs
         types = tuple([tuple([v.aval for v in values]) for values in (inputs, shown.outputs)])
-        return Case(self.name, self.seed, text, *types, graph, calls, not self.extremes)
+        return Case(self.name, self.seed, text, *types, graph, calls, not self.extremes, self.pick.random() < 0.05)
 
     def types_of(self, graph):
         return tuple([v.aval for n in graph.nodes if n.op is self.op for v in n.outputs][:64])
@@ -241,6 +284,8 @@ class _Mutation:
             types = [*self.types_of(graph)]
         else:
             types = [next((v.aval for v in operands if type(v) is Value), Aval((2,), dt.float32))]
+        if not types:
+            return ()
         if self.lie == "count":
             types = types[1:] if len(types) > 1 else types * 2
         elif self.lie == "dtype":

@@ -1,6 +1,8 @@
 """Damaged and tampered `.ingot` files: each gives one clear error, or the right answer."""
 
+import importlib
 import json
+import pkgutil
 import random
 import re
 import zipfile
@@ -12,7 +14,9 @@ import ingot
 from exported_models import quiet, small_file
 from ingot import jit
 from ingot.ir.errors import FileError
-from ingot.jit.exporting.file import archive
+from ingot.ir.opdef.op import Op
+from ingot.ir.ops import nn, packed
+from ingot.jit.exporting.file import archive, model
 
 MUTATIONS = 60
 
@@ -152,6 +156,14 @@ def test_operators_that_files_may_not_hold(exported, line, tmp_path):
 
     with pytest.raises(FileError, match=r"belongs in no file|does not take"):
         jit.load(with_graph(exported[0], tmp_path / "m.ingot", change), objects=False)
+
+
+def test_no_operator_that_passes_alone_make_may_be_in_files():
+    def operators_in(room):
+        files = [importlib.import_module(f"{room.__name__}.{m.name}") for m in pkgutil.iter_modules(room.__path__)]
+        return {x for file in files for x in vars(file).values() if isinstance(x, Op)}
+
+    assert model.made_by_passes() == operators_in(packed) - operators_in(nn)
 
 
 def mutated(data: bytes, generator) -> bytes:
