@@ -18,6 +18,7 @@ from ...passes.rewrite.strided import Pattern, row_major, through
 
 BACKENDS: dict[str, Any] = {}
 _new = object.__new__
+SAMPLE = "batch"    # kind of arrays of one sample of vmap (`func/vmap_level.py`): their memory is the tensor of all samples
 MESH = "mesh"       # kind of arrays that several processes share (`distributed/tensor`): strides do not reach their elements
 
 

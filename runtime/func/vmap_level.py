@@ -19,14 +19,13 @@ from ...ir.ops.core.shape import cat, reshape, select
 from ...ir.symbols.substitute import at_hint
 from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
-from ..core.device_array import BACKENDS, DeviceArray
+from ..core.device_array import BACKENDS, SAMPLE, DeviceArray
 from ..core.recorder import Recorder
 from ..core.state import tls
 from ..core.storage import Storage
 from ..core.tensor import Tensor, shape_of
 from . import vmap_custom_functions
 
-KIND = "batch"
 RANDOMNESS = ("error", "different", "same")
 
 
@@ -89,13 +88,13 @@ class Level:
         """Return whether a tensor stands for a batch of this level."""
         if not isinstance(x, Tensor) or x._a.__class__ is not DeviceArray:
             return False
-        return x._a.kind == KIND and x._a.memory.level is self
+        return x._a.kind == SAMPLE and x._a.memory.level is self
 
     def sample(self, full: Tensor, base=None) -> Tensor:
         """Return the sample of a tensor whose first dimension is the batch."""
         a = full._a
         t = Tensor.__new__(Tensor)
-        t._a = DeviceArray(KIND, Memory(self, full), a.shape[1:], a.dtype, a.strides[1:], 0, base)
+        t._a = DeviceArray(SAMPLE, Memory(self, full), a.shape[1:], a.dtype, a.strides[1:], 0, base)
         t._node = t._shared = None
         return t
 
@@ -348,12 +347,12 @@ def _tensor(a) -> Tensor:
     return t
 
 
-BACKENDS[KIND] = Backend()
+BACKENDS[SAMPLE] = Backend()
 
 
 def is_batched(x: Any) -> bool:
     """Return whether a tensor stands for a batch, of any level."""
-    return isinstance(x, Tensor) and x._a.__class__ is DeviceArray and x._a.kind == KIND
+    return isinstance(x, Tensor) and x._a.__class__ is DeviceArray and x._a.kind == SAMPLE
 
 
 def has_outer_history(t: Tensor) -> bool:

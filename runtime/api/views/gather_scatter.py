@@ -9,12 +9,13 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ....ir.opdef.aval import broadcast_shapes, canonical_dim, integers
 from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import scan as sc
 from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.index.assign import assign_view
 from ....ir.symbols.substitute import slice_bounds
 from ....ir.symbols.symbolic import hint
-from ...core.device_array import DeviceArray
+from ...core.device_array import SAMPLE, DeviceArray
 from ...core.dispatch import kernel_of, of_every_sample, reshaped, untaped
 from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
@@ -31,16 +32,25 @@ def _vector(x):
     return x if x._a.ndim else sh.reshape(x, shape=(1,))
 
 
+def _on_host(a):
+    """Return an array of the host, that of all samples for one of a sample, or None."""
+    while a.__class__ is DeviceArray and a.kind == SAMPLE:
+        a = a.memory.inner
+    return None if a.__class__ is DeviceArray else a
+
+
 def _no_negatives(name, at, size, dim):
-    """Return the index tuple for functions that refuse indices counted from the end. On the host a negative index raises here.
-    On a device, and in recordings, it becomes an index beyond the end, for which kernels raise."""
+    """Return the index tuple for functions that refuse indices counted from the end. On the host a negative index raises here,
+    also that of a sample. On a device, and in recordings, it becomes an index beyond the end, for which kernels raise."""
     *before, index = at
-    is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
-    if not is_unseen and index._a.size and index._a.min() < 0:
+    values, recorder = None if tls.m.watched else _on_host(index._a), tls.m.recorder
+    if values is not None and values.size and values.min() < 0:
         if recorder is not None:
             recorder.failed(ix.index)
-        raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
-    if not is_unseen and recorder is None:
+        samples = values.reshape(-1, math.prod(index._a.shape))
+        least = next(each.min() for each in samples if each.min() < 0)
+        raise DimError(f"{name}: index {least} is out of range for dim {dim} of size {size}")
+    if values is not None and recorder is None:
         return at
     wide = ew.cast(index, dtype=dt.int64) if index.dtype is not dt.int64 else index     # which holds the number beyond the end
     return [*before, ew.where(ew.lt(wide, 0), size, wide)]
@@ -344,7 +354,12 @@ def masked_scatter(input, mask, source):
         raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype}, "
                          f"{source.dtype} and {input.dtype}")
     shape = broadcast_shapes(shape_of(input), shape_of(mask))
-    x, at = sh.expand(input, shape=shape), positions_of(ravel(sh.expand(mask, shape=shape)))
+    x, flat = sh.expand(input, shape=shape), ravel(sh.expand(mask, shape=shape))
+    if mask._a.__class__ is DeviceArray and mask._a.kind == SAMPLE:       # each sample has a number of places of its own
+        before = sc.cumsum(ew.cast(flat, dtype=dt.int64), dim=0)
+        values = ix.index(ravel(source), ew.where(flat, ew.sub(before, 1), 0))
+        return sh.reshape(ew.where(flat, values, ravel(x)), shape=shape)
+    at = positions_of(flat)
     n = numel_of(at[0])
     if n > numel_of(source):
         raise ShapeError(f"masked_scatter: the mask holds at {n} places, but the source has {source._a.size} elements")

@@ -16,9 +16,9 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape
 from ....ir.ops.index import indexing
 from ...api.register.register import FUNCTIONS
-from ...core.device_array import DeviceArray
+from ...core.device_array import SAMPLE, DeviceArray
 from ...core.tensor import Tensor, shape_of
-from ...func.vmap_level import KIND, Level
+from ...func.vmap_level import Level
 
 BATCH, HEAD, QUERY, KEY, DISTANCE = range(5)
 _COMPARED = (ew.eq, ew.ne, ew.lt, ew.le, ew.gt, ew.ge)
@@ -61,7 +61,7 @@ class Terms(Level):
     def stand_in(self, term, visible_shape, dtype) -> Tensor:
         """Return the tensor for the function."""
         t = Tensor.__new__(Tensor)
-        t._a = DeviceArray(KIND, term, tuple(visible_shape), dtype, (0,) * len(visible_shape), 0, None)
+        t._a = DeviceArray(SAMPLE, term, tuple(visible_shape), dtype, (0,) * len(visible_shape), 0, None)
         t._node = t._shared = None
         return t
 
