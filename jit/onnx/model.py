@@ -8,10 +8,12 @@ from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError, Shape
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Parameter
+from ...runtime.serialization.read_budget import ReadBudget
 from ..tracing.trace import Traced
 from .format import proto
 from .importers.interpreter import Context, Program, refuse_sparse
 from .importers.registry import importer_of, to_tensor
+from .importers.run_budget import RunBudget
 
 
 class Weights(Module):
@@ -49,11 +51,11 @@ class OnnxModel(Weights):
     with tensors in the order of `input_names`, or by name, and returns one tensor or a tuple in the order of `output_names`.
     """
 
-    def __init__(self, graph, program: Program, weights: dict, signature: list):
+    def __init__(self, graph, program: Program, weights: dict, signature: list, file: tuple[str, int]):
         super().__init__()
         self.graph_name = graph.name
         self.input_names, self.output_names = program.inputs, program.outputs
-        self._signature, self._program = signature, program
+        self._signature, self._program, self._file = signature, program, file
         for name, array in weights.items():
             self.enter(name, array)
         self._traced: Any = None
@@ -72,7 +74,8 @@ class OnnxModel(Weights):
     def compute(self, *inputs):
         weights: dict = {}
         Weights.forward(self, weights)
-        found = [to_tensor(v) for v in self._program.run(inputs, weights)]
+        with RunBudget(*self._file, sum(x._a.nbytes for x in inputs)):
+            found = [to_tensor(v) for v in self._program.run(inputs, weights)]
         return found[0] if len(found) == 1 else tuple(found)
 
     def _arguments(self, inputs, named):
@@ -122,8 +125,9 @@ def _imported(model, folder) -> OnnxModel:
     graph = model.graph
     refuse_sparse(graph)
     versions = {"" if i.domain == "ai.onnx" else i.domain: i.version for i in model.opset_import}
-    context = Context(versions, {(f.domain, f.name): f for f in model.functions}, folder)
     arrays = {t.name: proto.array_of(t, folder) for t in graph.initializer}
+    file = f"the ONNX model {graph.name!r}", model.ByteSize() + sum(a.nbytes for a in arrays.values())
+    context = Context(versions, {(f.domain, f.name): f for f in model.functions}, ReadBudget(*file), folder)
     inputs = [i for i in graph.input if i.name not in arrays]
     signature = [(i.name, proto.tensor_type(i), proto.sizes_of(i)) for i in inputs]
     for o in graph.output:
@@ -132,7 +136,7 @@ def _imported(model, folder) -> OnnxModel:
     constants = {n: a for n, a in arrays.items() if n not in weights}
     program = Program(graph.name, [i.name for i in inputs], [o.name for o in graph.output], graph.node, constants, context,
                       frozenset(weights))
-    return OnnxModel(graph, program, weights, signature)
+    return OnnxModel(graph, program, weights, signature, file)
 
 
 def _is_data(name, graph, versions) -> bool:

@@ -11,17 +11,21 @@ import numpy as np
 
 from ....ir.errors import FileError, IngotError
 from ....runtime.core.tensor import Tensor
+from ....runtime.serialization.read_budget import ReadBudget
 from ..format import proto
 from .registry import Call, Importer, OfSizes, importer_of, to_host, to_tensor, unrecorded
+from .run_budget import take_run_step, take_step
 from .symbolic_values import computed
 
 
 @dataclass(frozen=True)
 class Context:
-    """State shared by a model's nodes: operator set versions, own functions, data folder, and in a function its attributes."""
+    """State shared by a model's nodes: operator set versions, own functions, the budget of reading, data folder, and in a
+    function its attributes."""
 
     versions: dict
     functions: dict
+    budget: ReadBudget
     folder: Any = None
     call_attributes: dict | None = None
     depth: int = 0
@@ -83,7 +87,9 @@ class Program:
         env = dict(scope) if scope else {}
         env.update(self.constants)
         env.update(zip(self.inputs, values))
+        take_run_step(f"a run of graph {self.name!r}")
         for step in self.steps:
+            take_run_step(f"operator {step.call.kind}")
             found = _results_of(step, [env[n] if n else None for n in step.inputs], env)
             for n, value in zip(step.outputs, found):
                 if n:
@@ -129,6 +135,7 @@ def refuse_sparse(graph):
 
 def make_step(node, context: Context, around) -> Step:
     """Return the step of a node; raise for an unknown operator, before anything runs."""
+    take_step(context.budget, f"operator {node.op_type}")
     version = None if (node.domain, node.op_type) in context.functions else context.version(node)
     attributes = proto.attributes_of(node, context.folder, context.call_attributes)
     graphs = {k: program_of(g, context, around) for k, g in attributes.items() if hasattr(g, "node")}

@@ -1,0 +1,46 @@
+"""ONNX models cost their readers, and the first run, time and memory in proportion to their size."""
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import hostile_onnx
+import ingot
+from ingot import jit
+from ingot.ir import config
+from ingot.ir.errors import FileError, IngotError
+
+LIMIT = 16           # MiB that small files may take in these tests
+
+
+@pytest.mark.parametrize("name", hostile_onnx.FILES)
+def test_small_models_that_stand_for_much(name):
+    data = hostile_onnx.FILES[name]()
+    tracemalloc.start()
+    began = time.process_time()
+    with config.override(read_limit=LIMIT), pytest.raises(IngotError) as found:
+        jit.from_onnx(data)(ingot.ones(2))
+    seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(str(found.value)) < 600 + len(data)
+    assert seconds < 5 and peak < (4 * LIMIT << 20) + 300 * len(data), (seconds, peak, len(data))
+
+
+def test_the_limit_is_a_setting():
+    data = hostile_onnx.model(hostile_onnx.node("Pad", ["x", "p"], ["y"]), p=hostile_onnx.whole(1 << 19, 0))
+    with pytest.raises(FileError, match=r"a result f32\[524290\] of pad takes .* INGOT_READ_LIMIT to more than 1 "), \
+            config.override(read_limit=1):
+        jit.from_onnx(data)(ingot.ones(2))
+    with config.override(read_limit=3):
+        assert jit.from_onnx(data)(ingot.ones(2)).shape == ((1 << 19) + 2,)
+
+
+def test_arguments_widen_the_limit():
+    data = hostile_onnx.model(hostile_onnx.node("Tile", ["x", "s"], ["y"]), s=hostile_onnx.whole(100))
+    model = jit.from_onnx(data)
+    with config.override(read_limit=0):
+        assert np.all(model(ingot.ones(2)).numpy() == 1)
