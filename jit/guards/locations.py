@@ -185,14 +185,18 @@ class StateInputs:
                 owner, key, kind = found
                 self.owners[id(owner), key] = place
                 if not isinstance(value, Tensor) and not (kind == "attr" and self.show(owner, key, value)):
-                    self._stored.append((owner, key, kind, value, store(owner, key, kind, value)))
+                    self._put(owner, key, kind, value)
         for place, value in self._tables:
             found = place.owner()
             if found is not None:
                 owner, key, kind = found
                 if not (kind == "attr" and self.show(owner, key, value)):
-                    self._stored.append((owner, key, kind, value, store(owner, key, kind, value)))
+                    self._put(owner, key, kind, value)
         return self
+
+    def _put(self, owner, key, kind, value):
+        self._stored.append((owner, key, kind, value, load(owner, key, kind)))
+        store(owner, key, kind, value)
 
     def show(self, owner, key, value=MISSING) -> bool:
         """Show symbolic numbers in an attribute to this thread alone, if possible."""

@@ -225,8 +225,8 @@ class PatchedCasts:
         self.restore(removed)
 
     def _put(self, space, name):
-        space[name] = CASTS[name]
         self._stored.append((space, name))
+        space[name] = CASTS[name]
 
     def close(self):
         self._names = ()
@@ -446,10 +446,11 @@ class PatchedBuiltins:
         return self
 
     def __exit__(self, *exc):
-        while self._before:
-            module, name, really, other = self._before.pop()
+        while self._before:             # an interrupt leaves what is not done to the next call
+            module, name, really, other = self._before[-1]
             setattr(module, name, really)
-            del _REAL[id(other)]
+            _REAL.pop(id(other), None)
+            self._before.pop()
 
 
 def _patched_print(tracker, really):

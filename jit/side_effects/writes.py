@@ -181,6 +181,9 @@ class WriteLog:
             t.settle()
         self._contents.settle()
 
+    def settle_all(self):
+        self.settle([])
+
     def close(self):
         self.copies, self.targets = {}, {}
 

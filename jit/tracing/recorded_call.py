@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir.cached_property import cached_property
+from ...ir.interrupts import is_interrupt
 from ...ir.locks import new_rlock
 from ...ir.ops.core.shape import place
 from ...runtime.core.device_array import place_of
@@ -46,6 +47,7 @@ from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
 from ..side_effects.remade import RemadeObjects
 from .labels import locate
+from .process_state import ProcessState
 
 RECORDING = new_rlock()        # held by the one recording that is made at a time
 
@@ -244,13 +246,18 @@ class Run:
 
     def record(self, call: Call):
         """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
+        state = ProcessState()
         try:
-            self._record(call)
+            self._record(call, state)
         except TraceError as error:
             locate(error, self.fn)
             raise
+        except BaseException as error:
+            if is_interrupt(error, of_user=True):
+                state.restore()
+            raise
 
-    def _record(self, call: Call):
+    def _record(self, call: Call, state: ProcessState):
         m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
         tracker = recorder.tracker = Tracker(inputs, lookups.private, recorder.optimizers.schedules.scheduled, self._remade)
@@ -271,8 +278,11 @@ class Run:
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
+            patches = PatchedBuiltins(tracker)
+            state.contexts = (patches.__exit__, tracker.casts.close, inputs.__exit__, lookups.__exit__, recorder.release,
+                              tracker.writes.settle_all)
             try:
-                effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
+                effects, tensors, devices = self._run(call, tracker, lookups, inputs, patches, args, kwargs)
                 were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
                 self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
             finally:
@@ -304,7 +314,7 @@ class Run:
         if tracker is not None:
             tracker.forget()
 
-    def _run(self, call, tracker, lookups, inputs, args, kwargs) -> tuple:
+    def _run(self, call, tracker, lookups, inputs, patches, args, kwargs) -> tuple:
         """Run the function under recorder and tracker, and set `recording`; return (effects, result tensors, devices)."""
         recorder = self.recorder
         for i, t in enumerate(call.leaves):
@@ -312,7 +322,7 @@ class Run:
         for g in call.arrays:
             if g.sizes_are_read:
                 recorder.pin_sizes(g.tensor)
-        with lookups, inputs, PatchedBuiltins(tracker), tracker:
+        with lookups, inputs, patches, tracker:
             self.result = self._called(tracker, args, kwargs)
             if not recorder.runs_as_it_is:
                 recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)

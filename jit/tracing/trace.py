@@ -151,10 +151,11 @@ class Traced:
         call.release()
         if why:
             return self._after_failure(m, call, why)
-        is_free = RECORDING.acquire(blocking=False)
-        if not is_free and not self._waits_to_record():
-            return self._misses.run_eagerly(*call.arguments())
         try:
+            # An interrupt may come once the lock is taken, before that is known: it is given back in any case.
+            is_free = RECORDING.acquire(blocking=False)
+            if not is_free and not self._waits_to_record():
+                return self._misses.run_eagerly(*call.arguments())
             # Another thread may have recorded something meanwhile, and there may be more to look up.
             if not is_free or self._looks_up_more() or self._is_outdated(call):
                 self._stats["calls"] -= 1
@@ -163,7 +164,8 @@ class Traced:
             if not self._misses.should_run_eagerly(call):
                 return self._misses.record(call, family)
         finally:
-            RECORDING.release()
+            if RECORDING._is_owned():
+                RECORDING.release()
         return self._misses.run_eagerly(*call.arguments())
 
     def _with_locks(self, locks, m, numerics, args, kwargs):

@@ -1,0 +1,42 @@
+"""State of the process and of the thread that a recording changes, put back where an interrupt stopped the recording."""
+
+import gc
+import sys
+from typing import Any
+
+from ...runtime.core.state import Mode, tls
+from ..guards.frames import restore_profiler
+
+_NAMES = [name for name in Mode.__slots__ if name != "_context"]
+
+
+class ProcessState:
+    """The state before a recording. `contexts` are those that the recording enters; each can be left more than once."""
+
+    def __init__(self):
+        self.contexts: Any = ()
+        m = tls.m
+        self._mode = [(name, getattr(m, name)) for name in _NAMES]
+        self._profiler, self._tracer = sys.getprofile(), sys.gettrace()
+        self._collects, self._callbacks = gc.isenabled(), gc.callbacks.copy()
+
+    def restore(self):
+        """Put everything back, again if an interrupt comes meanwhile."""
+        try:
+            self._restore()
+        except BaseException:
+            self._restore()
+            raise
+
+    def _restore(self):
+        sys.setprofile(None)
+        sys.settrace(None)
+        for name, value in self._mode:
+            setattr(tls.m, name, value)
+        gc.callbacks[:] = self._callbacks
+        if self._collects:
+            gc.enable()
+        for leave in self.contexts:
+            leave()
+        sys.settrace(self._tracer)
+        restore_profiler(self._profiler)
