@@ -1827,7 +1827,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 def set_rng_state(new_state: Tensor) -> None:
     """Set the default generator's state."""
 def set_warn_always(b: builtins.bool) -> None:
-    """Set whether a warning appears every time instead of once."""
+    """Set whether warnings that ingot gives once in a process, such as of a GPU's work that the host does, appear every
+    time."""
 def sgn(input, *, out=None) -> Tensor:
     """Return the sign; for a complex number the point at distance 1 from 0 in its direction."""
 def sgn_(input, *, out=None) -> Tensor:
