@@ -18,6 +18,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, Template, op
+from ...opdef.param_checks import check_flag, check_number, check_shape
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import all_repeated, lifted
@@ -29,6 +30,8 @@ from ..linalg.products import matmul, transpose_last
 
 def _infer_attention(q, k, v, mask, *, causal, scale):
     subject = f"attention of q {q}, k {k}, v {v}"
+    check_flag(causal, "attention: causal")
+    check_number(scale, "attention: scale")
     if not (q.dtype is k.dtype is v.dtype and q.dtype.is_floating_point):
         raise DTypeError(f"{subject} takes one floating point dtype; cast with .to()")
     if q.ndim < 3 or not q.ndim == k.ndim == v.ndim or q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1]:
@@ -77,15 +80,28 @@ def _attention(q, k, v, mask, *, causal, scale):
     return np.matmul(p, v), lse
 
 
-def check_statistics(name, q, lse, delta):
-    """Raise unless row statistics have the dtype that gradients need."""
+def check_statistics(name, g, q, v, lse, delta):
+    """Raise unless a gradient is like the result, and the row statistics have the dtype that gradients need."""
     wide = dt.accumulator(q.dtype)
+    if g.dtype is not q.dtype:
+        raise DTypeError(f"{name} of {q} takes a gradient of its dtype, got {g}")
+    check_shape(g.shape, (*q.shape[:-1], v.shape[-1]), f"{name} of {q} and {v}: the gradient")
+    for what, x in (("lse", lse), ("delta", delta)):
+        check_shape(x.shape, q.shape[:-1], f"{name} of {q}: {what}")
     if lse.dtype is not wide or delta.dtype is not wide:
         raise DTypeError(f"{name} of {q} takes lse and delta in {wide}, got {lse} and {delta}")
 
 
+def _check_mask_grad(name, q, mask, mask_grad):
+    """Raise if the gradient is wanted of a mask that is none, or bool."""
+    if check_flag(mask_grad, f"{name}: mask_grad") and (mask is None or mask.dtype is not q.dtype):
+        raise DTypeError(f"{name} gives the gradient of a mask of {q.dtype}, got {mask}")
+
+
 def _infer_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
-    check_statistics("attention_grad", q, lse, delta)
+    _infer_attention(q, k, v, mask, causal=causal, scale=scale)
+    check_statistics("attention_grad", g, q, v, lse, delta)
+    _check_mask_grad("attention_grad", q, mask, mask_grad)
     scores = (*q.shape[:-1], k.shape[-2])
     return (q, k, v, q.with_shape(mask.shape if mask_grad else (0,) * len(scores)))
 
@@ -282,8 +298,14 @@ def _check_bounds(q, k, bounds, table):
 
 
 def _infer_bounded(q, k, v, bounds, table, *, scale, squash):
+    out = _infer_attention(q, k, v, None, causal=False, scale=scale)
     _check_bounds(q, k, bounds, table)
-    return _infer_attention(q, k, v, None, causal=False, scale=scale)
+    if squash is not None:
+        if not isinstance(squash, tuple) or len(squash) != 2:
+            raise ArgumentError(f"bounded_attention takes squash as two numbers or None, got {squash!r}")
+        for number in squash:
+            check_number(number, "bounded_attention: squash")
+    return out
 
 
 def _by_distance(table, shape):
@@ -332,7 +354,10 @@ def _bounded_body(q, k, v, bounds, table, *, scale, squash):
 
 
 def _infer_bounded_grad(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
-    check_statistics("bounded_attention_grad", q, lse, delta)
+    _infer_bounded(q, k, v, bounds, table, scale=scale, squash=squash)
+    check_statistics("bounded_attention_grad", g, q, v, lse, delta)
+    if check_flag(table_grad, "bounded_attention_grad: table_grad") and table is None:
+        raise ArgumentError("bounded_attention_grad has no table whose gradient is wanted")
     return (q, k, v, table) if table_grad else (q, k, v)
 
 
@@ -384,7 +409,7 @@ bounded_attention = op(
 
 def _infer_dropped(q, k, v, mask, key, *, causal, scale, p):
     check_key("dropped_attention", key)
-    if not 0 <= p < 1:
+    if not 0 <= check_number(p, "dropped_attention: p") < 1:
         raise ArgumentError(f"dropped_attention takes a probability from 0 to below 1, got {p}")
     return _infer_attention(q, k, v, mask, causal=causal, scale=scale)
 
@@ -400,7 +425,9 @@ def _dropped_body(q, k, v, mask, key, *, causal, scale, p):
 
 
 def _infer_dropped_grad(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, mask_grad):
-    check_statistics("dropped_attention_grad", q, lse, delta)
+    _infer_dropped(q, k, v, mask, key, causal=causal, scale=scale, p=p)
+    check_statistics("dropped_attention_grad", g, q, v, lse, delta)
+    _check_mask_grad("dropped_attention_grad", q, mask, mask_grad)
     return (q, k, v, q.with_shape(mask.shape)) if mask_grad else (q, k, v)
 
 

@@ -2,16 +2,24 @@
 
 import numpy as np
 
-from ...errors import ArgumentError, AutogradError, ShapeError
+from ...errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import Template, op
+from ...opdef.param_checks import MOST, check_int, check_shape
 from ..core.batching import all_repeated, joined, parted
-from ..core.pointwise import in_single
+from ..core.pointwise import in_single, wants_real_float
 from ..core.shape import permute, reshape
 
 
 def _infer_ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
+    wants_real_float("ctc_loss", log_probs)
+    if log_probs.ndim != 3:
+        raise ShapeError(f"ctc_loss takes log probabilities (T, N, C), got {log_probs}")
     _, batch, classes = log_probs.shape
+    for x in (targets, input_lengths, target_lengths):
+        if not x.dtype.is_integer:
+            raise DTypeError(f"ctc_loss takes integer targets and lengths, got {x}")
+    check_int(blank, "ctc_loss: blank", -MOST)
     if input_lengths.shape != (batch,) or target_lengths.shape != (batch,):
         raise ShapeError(f"ctc_loss of {log_probs} takes one length for each of the {batch} sequences, got {input_lengths} and "
                          f"{target_lengths}")
@@ -165,6 +173,10 @@ def _no_second(g, out, *args, needs, **params):
 
 
 def _infer_ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
+    each = _infer_ctc(log_probs, targets, input_lengths, target_lengths, blank=blank)
+    if g.dtype is not each.dtype:
+        raise DTypeError(f"ctc_loss_grad of {log_probs} takes gradients of its dtype, got {g}")
+    check_shape(g.shape, each.shape, "ctc_loss_grad: the gradient")
     return Aval(log_probs.shape, log_probs.dtype)
 
 

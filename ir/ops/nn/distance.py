@@ -1,12 +1,16 @@
 """Pairwise distances between rows: cdist, pdist and their gradients."""
 
+import math
+
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_number
+from ...symbols.symbolic import hint
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.moments import vector_norm
@@ -16,7 +20,14 @@ from ..index.indexing import gather, scatter
 from ..linalg.products import matmul, transpose_last
 
 
+def _check_ord(name, ord):
+    """Raise unless `ord` is a number and not nan."""
+    if not hint(check_number(ord, f"{name}: ord")) >= -math.inf:
+        raise ArgumentError(f"{name}: ord must be a number, got {ord}")
+
+
 def _infer(x, y, *, ord):
+    _check_ord("distances", ord)
     if x.dtype is not y.dtype or not x.dtype.is_floating_point:
         raise DTypeError(f"distances takes two floating point tensors of one dtype, got {x} and {y}")
     if x.ndim < 2 or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2] or not x.shape[-1]:
@@ -85,6 +96,7 @@ distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(
 
 
 def _infer_pairs(x, positions, *, ord):
+    _check_ord("pair_distances", ord)
     if not x.dtype.is_floating_point or x.ndim != 2 or not x.shape[1]:
         raise ShapeError(f"pair_distances takes a matrix of floating point rows, got {x}")
     if positions.dtype is not dt.int64 or positions.ndim != 1:

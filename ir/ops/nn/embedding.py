@@ -8,9 +8,10 @@ from ... import dtype as dt
 from ...errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, Template, op
+from ...opdef.param_checks import MOST, check_flag, check_int, check_sizes
 from ..core import elementwise as ew
 from ..core.batching import folded, repeated
-from ..core.pointwise import in_single
+from ..core.pointwise import in_single, wants_real_float
 from ..core.reduce import sum_
 from ..core.shape import expand, iota, reshape
 from ..index.indexing import index as take
@@ -22,6 +23,10 @@ def _infer_embedding(weight, index, *, padding_idx, by_frequency):
         raise ShapeError(f"embedding takes a table of rows (num_embeddings, embedding_dim), got {weight}")
     if not index.dtype.is_integer:
         raise DTypeError(f"embedding takes integer indices, got {index}; cast them with .long()")
+    check_flag(by_frequency, "embedding: by_frequency")
+    if padding_idx is not None:
+        check_int(padding_idx, "embedding: padding_idx", -MOST)
+    check_sizes((*index.shape, weight.shape[1]), "embedding: result")
     return weight.with_shape((*index.shape, weight.shape[1]))
 
 
@@ -50,8 +55,12 @@ def _embedding(weight, index, *, padding_idx, by_frequency):
 
 
 def _infer_row_sums(values, index, *, rows):
-    if values.shape[:-1] != index.shape:
+    check_sizes((rows,), "row_sums: rows")
+    if not index.dtype.is_integer:
+        raise DTypeError(f"row_sums takes integer indices, got {index}; cast them with .long()")
+    if values.ndim < 1 or values.shape[:-1] != index.shape:
         raise ShapeError(f"row_sums takes one index for each row of values, got {values} and {index}")
+    check_sizes((rows, values.shape[-1]), "row_sums: result")
     return values.with_shape((rows, values.shape[-1]))
 
 
@@ -115,7 +124,14 @@ def _row_scale(like, index):
         like.dtype)
 
 
-row_scale = op("row_scale", infer=lambda like, index: like.with_shape(index.shape), ref=_row_scale, vjp=NO_GRAD,
+def _infer_row_scale(like, index):
+    wants_real_float("row_scale", like)
+    if not index.dtype.is_integer:
+        raise DTypeError(f"row_scale takes integer indices, got {index}; cast them with .long()")
+    return like.with_shape(index.shape)
+
+
+row_scale = op("row_scale", infer=_infer_row_scale, ref=_row_scale, vjp=NO_GRAD,
                lower=Template("gather"), batch=lambda size, op, args, held, params: NotImplemented,
                doc="What the gradient of each looked-up row is multiplied by: 1 / how often it occurs.")
 
@@ -134,7 +150,14 @@ def _bag_of(offsets, *, size):
     return np.arange(offsets.size).repeat(counts)
 
 
-bag_of = op("bag_of", infer=lambda offsets, *, size: offsets.with_shape((size,)),
+def _infer_bag_of(offsets, *, size):
+    check_sizes((size,), "bag_of: size")
+    if offsets.ndim != 1 or not offsets.dtype.is_integer:
+        raise ShapeError(f"bag_of takes a row of integer offsets, got {offsets}")
+    return offsets.with_shape((size,))
+
+
+bag_of = op("bag_of", infer=_infer_bag_of,
             bounds=lambda offsets, *, size: [(0, 0, size + 1)],
             ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
             lower=Template("gather"), traits=("exact", "refuses"),

@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_dim, check_shape
+from ...symbols.symbolic import hint
 from ..core import elementwise as ew
-from ..core.pointwise import in_single, in_wide, pointwise
+from ..core.pointwise import in_single, in_wide, pointwise, wants_real_float
 from ..core.shape import cat, slice_
 
 
@@ -43,6 +46,9 @@ def halves(x, dim):
 
 
 def _infer_glu(x, *, dim):
+    wants_real_float("glu", x)
+    if hint(x.shape[check_dim(dim, x.ndim, "glu: dim")]) % 2:
+        raise ShapeError(f"glu of {x} needs an even size in dim {dim}")
     return x.with_shape([n // 2 if d == dim else n for d, n in enumerate(x.shape)])
 
 
@@ -66,7 +72,15 @@ def _glu_grad_x(h, out, g, x, *, dim):
     return cat(gate_slope(h2, g, second), ew.add(gate_slope(h1, g, second), _bend(h2, None, g, first, second)), dim=dim)
 
 
-glu_grad = op("glu_grad", infer=lambda g, x, *, dim: x, ref=in_single(_glu_grad), vjp=(_glu_grad_g, _glu_grad_x), batch=ALONG,
+def _infer_glu_grad(g, x, *, dim):
+    half = _infer_glu(x, dim=dim)
+    if g.dtype is not x.dtype:
+        raise DTypeError(f"glu_grad takes two arrays of one dtype, got {g} and {x}")
+    check_shape(g.shape, half.shape, f"glu_grad of {x}: the gradient")
+    return x
+
+
+glu_grad = op("glu_grad", infer=_infer_glu_grad, ref=in_single(_glu_grad), vjp=(_glu_grad_g, _glu_grad_x), batch=ALONG,
               lower=Composite(in_wide(_glu_grad_body)), doc="The gradient of glu.")
 
 

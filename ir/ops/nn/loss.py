@@ -12,6 +12,7 @@ from ...opdef.aval import Aval
 from ...opdef.batch_rules import Images
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import NO_GRAD, Composite, Template, op
+from ...opdef.param_checks import MOST, check_choice, check_dtype, check_int, check_number, check_shape, check_sizes
 from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -71,8 +72,12 @@ def _take_class(x, target):
 
 
 def _infer_put(v, target, *, classes):
-    if v.shape != target.shape:
+    check_sizes((classes,), "put_class: classes")
+    if not target.dtype.is_integer:
+        raise DTypeError(f"put_class takes class indices as integers, got {target}")
+    if not v.ndim or v.shape != target.shape:
         raise ShapeError(f"put_class takes values and classes of one shape, got {v} and {target}")
+    check_sizes((*v.shape, classes), "put_class: result")
     return v.with_shape((*v.shape[:1], classes, *v.shape[1:]))
 
 
@@ -110,7 +115,17 @@ put_class = op("put_class", infer=_infer_put, ref=_put_class,
                traits=("exact",), doc="Zeros with each row's value at its class.")
 
 
+def _check_classes(name, target, classes, ignore_index):
+    """Check the parameters of class indices, and their dtype."""
+    check_int(classes, f"{name}: classes")
+    check_int(ignore_index, f"{name}: ignore_index", -MOST)
+    if not target.dtype.is_integer:
+        raise DTypeError(f"{name} takes class indices as integers, got {target}")
+
+
 def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
+    _check_classes("class_weight", target, classes, ignore_index)
+    check_dtype(dtype, "class_weight: dtype")
     if weight is not None and weight.shape != (classes,):
         raise ShapeError(f"a class weight has one element for each of the {classes} classes, got {weight}")
     if weight is not None and weight.dtype is not dtype:
@@ -140,6 +155,11 @@ def check_classes(target, classes, ignore_index):
         raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")
 
 
+def _infer_class_index(target, *, classes, ignore_index):
+    _check_classes("class_index", target, classes, ignore_index)
+    return Aval(target.shape, dt.int64), Aval((), dt.int64)
+
+
 def _class_index(target, *, classes, ignore_index):
     check_classes(target, classes, ignore_index)
     return target.astype(np.int64), np.asarray(np.count_nonzero(target != ignore_index), np.int64)
@@ -154,13 +174,14 @@ def _batch_class_index(size, op, args, held, params):
 
 class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact", "refuses"),
                  batch=_batch_class_index, bounds=_given_classes,
-                 infer=lambda target, *, classes, ignore_index: (Aval(target.shape, dt.int64), Aval((), dt.int64)),
+                 infer=_infer_class_index,
                  doc="The targets, once it is known that all are classes or the one to ignore, and how many are classes.")
 
 # Negative log likelihood.
 
 
 def _infer_nll(x, target, weight, *, ignore_index, reduction):
+    check_choice(reduction, REDUCTIONS, "nll_loss: reduction")
     _check_target("nll_loss", x, target)
     wants_float("nll_loss", x)
     _infer_class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=x.dtype)
@@ -192,6 +213,8 @@ def _averaged(g, weights):
 
 def _infer_class_share(g, target, *, ignore_index, classes, reduction):
     wants_float("class_share", g)
+    check_choice(reduction, REDUCTIONS, "class_share: reduction")
+    _check_classes("class_share", target, classes, ignore_index)
     if g.shape != (target.shape if reduction == NONE else ()):
         raise ShapeError(f"class_share takes the gradient of a loss with reduction {reduction!r}, got {g} and {target}")
     return g.with_shape(target.shape)
@@ -237,8 +260,18 @@ nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_
 # Cross entropy.
 
 
+def _check_row_value(name, v, x, target):
+    """Raise unless there is a value of the input's dtype for each row."""
+    if v.dtype is not x.dtype:
+        raise DTypeError(f"{name} of {x} takes values of its dtype for rows, got {v}")
+    check_shape(v.shape, target.shape, f"{name}: values of rows")
+
+
 def _infer_softmax_minus_onehot(x, lse, a, b, target):
     _check_target("softmax_minus_onehot", x, target)
+    wants_float("softmax_minus_onehot", x)
+    for v in (lse, a, b):
+        _check_row_value("softmax_minus_onehot", v, x, target)
     return x
 
 
@@ -274,6 +307,9 @@ softmax_minus_onehot = op("softmax_minus_onehot", infer=_infer_softmax_minus_one
 
 def _infer_cross_entropy_grad(g, x, lse, target, *, ignore_index, reduction):
     _check_target("cross_entropy_grad", x, target)
+    _check_row_value("cross_entropy_grad", lse, x, target)
+    if g.dtype is not x.dtype:
+        raise DTypeError(f"cross_entropy_grad of {x} takes a gradient of its dtype, got {g}")
     _infer_class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
     return x
 
@@ -291,6 +327,7 @@ cross_entropy_grad = op("cross_entropy_grad", infer=_infer_cross_entropy_grad, r
 
 
 def _infer_cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    check_number(label_smoothing, "cross_entropy: label_smoothing")
     _check_target("cross_entropy", x, target)
     return _infer_nll(x, target, weight, ignore_index=ignore_index, reduction=reduction), x.with_shape(target.shape)
 

@@ -13,6 +13,7 @@ from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import Images
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import NO_GRAD, Composite, op
+from ...opdef.param_checks import check_int, check_number
 from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -80,12 +81,12 @@ def _like(total, x, w):
 
 def _check_rows(name, x, dims, **values):
     wants_float(name, x)
-    if not 0 < dims <= x.ndim:
-        raise ShapeError(f"{name} of {x} over its last {dims} dimensions: it has {x.ndim}")
+    check_int(dims, f"{name} of {x}: the number of its last dimensions", 1, x.ndim)
     _check_affine(name, x, x.shape[x.ndim - dims:], **values)
 
 
 def _infer_layer_norm(x, w, b, *, dims, eps):
+    check_number(eps, "layer_norm: eps")
     _check_rows("layer_norm", x, dims, weight=w, bias=b)
     return x
 
@@ -124,6 +125,7 @@ def _layer_norm_vjp(g, out, x, w, b, *, dims, eps, needs):
 
 
 def _infer_rows_grad(g, x, w, *, dims, eps):
+    check_number(eps, "the gradient of a norm: eps")
     _check_rows("the gradient of a norm", x, dims, weight=w)
     if g != x:
         raise ShapeError(f"the gradient of a norm of {x} must be like it, got {g}")
@@ -182,6 +184,7 @@ layer_norm_grad = op("layer_norm_grad", infer=_infer_layer_norm_grad, ref=_layer
 
 
 def _infer_rms_norm(x, w, *, dims, eps):
+    check_number(eps, "rms_norm: eps")
     _check_rows("rms_norm", x, dims, weight=w)
     return x
 
@@ -238,7 +241,9 @@ rms_norm_grad = op("rms_norm_grad", infer=_infer_rows_grad, ref=_rms_norm_grad, 
 
 def _infer_group_norm(x, w, b, *, groups, eps):
     wants_float("group_norm", x)
-    if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
+    check_number(eps, "group_norm: eps")
+    check_int(groups, "group_norm: groups", 1)
+    if x.ndim < 2 or x.shape[1] % groups:
         raise ShapeError(f"group_norm of {x}: the channels (dim 1) must divide into groups={groups}")
     _check_affine("group_norm", x, x.shape[1:2], weight=w, bias=b)
     return x
@@ -361,6 +366,7 @@ def _count_each(x):
 
 
 def _infer_batch_norm(x, w, b, mean, var, *, eps):
+    check_number(eps, "batch_norm: eps")
     _check_channels("batch_norm", x, weight=w, bias=b, mean=mean, var=var)
     return x
 
@@ -424,6 +430,7 @@ batch_norm = op("batch_norm", infer=_infer_batch_norm, ref=_batch_norm, vjp=_bat
 
 
 def _infer_train(x, w, b, *, eps):
+    check_number(eps, "batch_norm_train: eps")
     _check_channels("batch_norm_train", x, weight=w, bias=b)
     stat = x.with_shape(x.shape[1:2]).with_dtype(dt.accumulator(x.dtype))
     return x, stat, stat
@@ -462,6 +469,7 @@ def _train_vjp(g, out, x, w, b, *, eps, needs):
 
 
 def _infer_batch_norm_grad(g, g_mean, g_var, x, w, mean, var, *, eps):
+    check_number(eps, "batch_norm_grad: eps")
     _check_channels("batch_norm_grad", x, weight=w, mean=mean, var=var)
     if g != x or g_mean != mean or g_var != var:
         raise ShapeError(f"batch_norm_grad: gradients {g}, {g_mean} and {g_var} must be like the results {x}, {mean} and {var}")

@@ -189,7 +189,7 @@ max_pool_grad = op(
     ref=lambda g, indices, *, size, **window: _put(g, indices, size=size, accumulate=True),
     vjp=(lambda g, out, x, indices, **window: plane_take(g, indices), None),
     lower=Composite(lambda g, indices, *, size, **window: plane_put(g, indices, size=size, accumulate=True)), batch=IMAGES,
-    traits=("renamed",),
+    bounds=lambda g, indices, *, size, **window: [(1, 0, prod(size))], traits=("renamed",),
     doc="The gradient of max_pool: each value at the index that its window took. Where windows are known, whoever makes an "
         "element need look at those alone that hold it.")
 

@@ -12,10 +12,12 @@ from math import prod
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, Template, op
+from ...opdef.param_checks import check_choice, check_flag, check_shape
 from ...reference import scalar_functions
+from ...symbols.symbolic import hint
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import all_repeated, joined, parted
@@ -181,11 +183,13 @@ def each_bias_gradient(size, dz):
 
 def _check(name, z, mask, states, w_hh, gates):
     """Check all operands; return the batch and hidden sizes."""
-    if z.ndim != 3 or z.shape[2] != w_hh.shape[0] or w_hh.ndim != 2 or w_hh.shape[0] % gates:
+    if not z.dtype.is_floating_point:
+        raise DTypeError(f"{name} takes floating point types, got {z}; cast with .to()")
+    if w_hh.ndim != 2 or z.ndim != 3 or z.shape[2] != w_hh.shape[0] or w_hh.shape[0] % gates:
         raise ShapeError(f"{name} takes inputs (T, B, {gates} * H) and weights ({gates} * H, ...), got {z} and {w_hh}")
     hidden = w_hh.shape[0] // gates
-    if mask is not None and mask.shape != z.shape[:2]:
-        raise ShapeError(f"{name} of {z} takes a mask (T, B), got {mask}")
+    if mask is not None and (mask.shape != z.shape[:2] or mask.dtype is not dt.bool_):
+        raise ShapeError(f"{name} of {z} takes a mask (T, B) of bool, got {mask}")
     for what, state, size in states:
         if state.shape != (z.shape[1], size):
             raise ShapeError(f"{name}: the state {what} must have shape ({z.shape[1]}, {size}), got {state}")
@@ -194,6 +198,28 @@ def _check(name, z, mask, states, w_hh, gates):
     if w_hh.dtype is not z.dtype:
         raise DTypeError(f"{name} takes one dtype, got an input {z} and weights {w_hh}")
     return z.shape[1], hidden
+
+
+def _square(name, w_hh, gates):
+    """Return the hidden size of weights (gates * H, H)."""
+    if w_hh.ndim != 2 or w_hh.shape[0] != gates * w_hh.shape[1]:
+        raise ShapeError(f"{name} takes weights ({gates} * H, H), got {w_hh}")
+    return w_hh.shape[1]
+
+
+def _check_steps(name, x):
+    """Raise if there is no step, whose gradients nothing could be stacked from."""
+    if hint(x.shape[0]) < 1:
+        raise ShapeError(f"{name} needs steps, got {x}")
+
+
+def _check_results(name, x, given):
+    """Check the results of a layer, and the gradients that arrive at them: (value or None, size of its last dim) each."""
+    for v, size in given:
+        if v is not None:
+            check_shape(v.shape, (*x.shape[:2], size), f"{name}: a result or its gradient")
+            if v.dtype is not x.dtype:
+                raise DTypeError(f"{name} takes one dtype, got {x} and {v}")
 
 
 def layer_flops(args, outs, params):
@@ -209,9 +235,9 @@ def _grad_flops(args, outs, params):
 
 
 def _infer_rnn(z, mask, h, w_hh, *, activation, reverse):
-    batch, hidden = _check("rnn_sequence", z, mask, [("h", h, w_hh.shape[1])], w_hh, 1)
-    if activation not in ("tanh", "relu"):
-        raise ArgumentError(f"activation must be 'tanh' or 'relu', got {activation!r}")
+    check_choice(activation, ("tanh", "relu"), "activation")
+    check_flag(reverse, "rnn_sequence: reverse")
+    batch, hidden = _check("rnn_sequence", z, mask, [("h", h, _square("rnn_sequence", w_hh, 1))], w_hh, 1)
     return z.with_shape((z.shape[0], batch, hidden))
 
 
@@ -230,6 +256,9 @@ def run_rnn(z, mask, h, w_hh, *, activation, reverse, product=times):
 
 
 def _infer_rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
+    _infer_rnn(y, mask, h, w_hh, activation=activation, reverse=reverse)
+    _check_results("rnn_sequence_grad", y, [(gy, y.shape[2])])
+    _check_steps("rnn_sequence_grad", y)
     return y, h, w_hh
 
 
@@ -269,6 +298,9 @@ rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(run_rnn), vjp=
 
 
 def _infer_lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
+    check_flag(reverse, "lstm_sequence: reverse")
+    if w_hh.ndim != 2 or (w_hr is not None and (w_hr.ndim != 2 or w_hr.dtype is not w_hh.dtype)):
+        raise ShapeError(f"lstm_sequence takes matrices of weights of one dtype, got {w_hh} and {w_hr}")
     hidden = w_hh.shape[0] // 4
     out = hidden if w_hr is None else w_hr.shape[0]
     if w_hh.shape[1] != out or (w_hr is not None and w_hr.shape[1] != hidden):
@@ -310,6 +342,9 @@ def _lstm_step(gradients, gates, cell, before, w_hr):
 
 
 def _infer_lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
+    out, hidden, width = (v.shape[2] for v in _infer_lstm(gates, mask, h, c, w_hh, w_hr, reverse=reverse))
+    _check_results("lstm_sequence_grad", gates, [(gy, out), (y, out), (gc, hidden), (cells, hidden), (gg, width)])
+    _check_steps("lstm_sequence_grad", gates)
     return (gates, h, c, w_hh) if w_hr is None else (gates, h, c, w_hh, w_hr)
 
 
@@ -392,9 +427,10 @@ lstm_states = op("lstm_states", infer=_infer_lstm_states, ref=in_single(_lstm_st
 
 
 def _infer_gru(z, mask, h, w_hh, b_hh, *, reverse):
-    batch, hidden = _check("gru_sequence", z, mask, [("h", h, w_hh.shape[1])], w_hh, 3)
-    if b_hh is not None and b_hh.shape != w_hh.shape[:1]:
-        raise ShapeError(f"gru_sequence takes a bias of shape ({w_hh.shape[0]},), got {b_hh}")
+    check_flag(reverse, "gru_sequence: reverse")
+    batch, hidden = _check("gru_sequence", z, mask, [("h", h, _square("gru_sequence", w_hh, 3))], w_hh, 3)
+    if b_hh is not None and (b_hh.shape != w_hh.shape[:1] or b_hh.dtype is not z.dtype):
+        raise ShapeError(f"gru_sequence of {z} takes a bias of its dtype and of shape ({w_hh.shape[0]},), got {b_hh}")
     return z.with_shape((z.shape[0], batch, hidden)), z.with_shape((z.shape[0], batch, 4 * hidden))
 
 
@@ -426,7 +462,10 @@ def _gru_step(dh, dgates, gates, before):
 
 
 def _infer_gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
-    dz = gates.with_shape((*gates.shape[:2], w_hh.shape[0]))
+    dz = gates.with_shape((*gates.shape[:2], 3 * _square("gru_sequence_grad", w_hh, 3)))
+    hidden = _infer_gru(dz, mask, h, w_hh, b_hh, reverse=reverse)[0].shape[2]
+    _check_results("gru_sequence_grad", dz, [(gy, hidden), (y, hidden), (gg, 4 * hidden), (gates, 4 * hidden)])
+    _check_steps("gru_sequence_grad", gates)
     return (dz, h, w_hh) if b_hh is None else (dz, h, w_hh, b_hh)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_dims, check_number
 from ..core import elementwise as ew
 from ..core.moments import vector_norm
 from ..core.pointwise import in_single, in_wide, wants_real_float
@@ -33,6 +34,8 @@ def _over(v, x):
 
 def _infer_normalize(x, *, ord, dim, eps):
     wants_real_float("normalize", x)
+    check_number(eps, "normalize: eps")
+    check_dims(dim, x.ndim, "normalize: dim")
     return vector_norm.infer(x, ord=ord, dim=dim, keepdim=True) and x
 
 
@@ -65,6 +68,8 @@ def _infer_cosine(x, y, *, dim, eps):
     wants_real_float("cosine_similarity", x)
     if x.dtype is not y.dtype or x.shape != y.shape:
         raise ShapeError(f"cosine_similarity takes two tensors of one shape and dtype, got {x} and {y}")
+    check_number(eps, "cosine_similarity: eps")
+    check_dims(dim, x.ndim, "cosine_similarity: dim")
     return x.with_shape(reduced_shape(x.shape, dim, False))
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from ...errors import ShapeError
+from ...errors import DTypeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_dim, check_shape
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.pointwise import in_single, in_wide, wants_real_float
@@ -14,9 +15,20 @@ from ..core.shape import expand
 def _along(name):
     def infer(x, *, dim):
         wants_real_float(name, x)
-        if not 0 <= dim < x.ndim:
-            raise ShapeError(f"{name} of {x} along dim {dim}: there is no such dimension")
+        check_dim(dim, x.ndim, f"{name}: dim")
         return x
+
+    return infer
+
+
+def _gradient(name):
+    def infer(g, y, *, dim):
+        wants_real_float(name, y)
+        check_dim(dim, y.ndim, f"{name}: dim")
+        if g.dtype is not y.dtype:
+            raise DTypeError(f"{name} takes two arrays of one dtype, got {g} and {y}")
+        check_shape(g.shape, y.shape, f"{name} of {y}: the gradient")
+        return y
 
     return infer
 
@@ -60,7 +72,7 @@ def _softmax_grad_y(h, out, g, y, *, dim):
     return ew.sub(ew.mul(h, ew.sub(g, _row_sum(ew.mul(g, y), dim))), ew.mul(g, _row_sum(ew.mul(h, y), dim)))
 
 
-softmax_grad = op("softmax_grad", infer=lambda g, y, *, dim: y, ref=in_single(_softmax_grad), batch=ALONG,
+softmax_grad = op("softmax_grad", infer=_gradient("softmax_grad"), ref=in_single(_softmax_grad), batch=ALONG,
                   vjp=(lambda h, out, g, y, *, dim: softmax_grad(h, y, dim=dim), _softmax_grad_y),
                   lower=Composite(in_wide(_softmax_grad_body)), doc="The gradient of softmax by its result y.")
 
@@ -88,7 +100,7 @@ def _log_softmax_grad_body(g, y, *, dim):
 
 
 log_softmax_grad = op(
-    "log_softmax_grad", infer=lambda g, y, *, dim: y, batch=ALONG, lower=Composite(in_wide(_log_softmax_grad_body)),
+    "log_softmax_grad", infer=_gradient("log_softmax_grad"), batch=ALONG, lower=Composite(in_wide(_log_softmax_grad_body)),
     ref=in_single(lambda g, y, *, dim: g - np.exp(y) * g.sum(dim, keepdims=True)),
     vjp=(lambda h, out, g, y, *, dim: ew.sub(h, _row_sum(ew.mul(ew.exp(y), h), dim)),
          lambda h, out, g, y, *, dim: ew.neg(ew.mul(ew.mul(h, ew.exp(y)), _row_sum(g, dim)))),

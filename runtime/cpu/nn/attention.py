@@ -156,7 +156,7 @@ class Visibility(NamedTuple):
         return {"mask": self.mask, "bounds": self.bounds, "squash": self.squash is not None}
 
     def words(self, bounds: Layout, ranges_at: int) -> dict:
-        inner, outer = self.squash or (1.0, 1.0)
+        inner, outer = map(float, self.squash or (1, 1))
         return {"causal": self.causal, "bounds_row": bounds.row, "bounds_head": bounds.head, "ranges_at": ranges_at,
                 "squash_inner": inner, "squash_outer": outer}
 

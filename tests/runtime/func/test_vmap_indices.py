@@ -27,8 +27,8 @@ from samples import (
 SIZE = 3
 INDEXED = sorted(n for n, op in OPS.items() if op.bounds is not None and n in SAMPLES)
 NO_INDICES = {      # operators that refuse floating point instead of integers, but for another reason
-    **dict.fromkeys(["bernoulli_mask", "binomial", "dropped_attention", "mask_below", "normal", "permutation", "poisson",
-                     "randint", "standard_gamma", "uniform"], "the integers are a random key"),
+    **dict.fromkeys(["bernoulli_mask", "binomial", "dropped_attention", "dropped_attention_grad", "mask_below", "normal",
+                     "permutation", "poisson", "randint", "standard_gamma", "uniform"], "the integers are a random key"),
     **dict.fromkeys(["conv_int8", "depthwise_int8", "linear_int8", "recurrent_int8"], "8-bit numbers"),
     **dict.fromkeys(["from_bytes", "int_sum"], "the integers are values"),
     "in_range": "the bounds are its parameters", "row_scale": "it counts equal integers, whatever they are",
