@@ -11,7 +11,7 @@ from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ..engines.distributed_errors import DistTimeoutError
-from ..engines.process_group import as_array
+from ..engines.engine import as_array, others
 from ..engines.reduce_op import ReduceOp, check_op, combined
 from ..engines.store import seconds
 from ..engines.world import member_of
@@ -19,8 +19,6 @@ from ..engines.world import member_of
 __all__ = ["all_gather", "all_gather_into_tensor", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
            "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor",
            "scatter"]
-
-_WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
 
 
 def check_tensor(t, what: str) -> Any:
@@ -72,34 +70,7 @@ def place_of(group, rank, group_rank, what, default=None) -> int:
     return group.position_of(default if rank is None else rank, what)
 
 
-def others(group) -> list:
-    """Return the positions of all other ranks."""
-    return [r for r in range(group.size()) if r != group.rank()]
-
-
 # One value for all.
-
-
-def reduce_arrays(group, a: np.ndarray, op, note: str) -> np.ndarray:
-    """Return the combination of every rank's array, on every rank."""
-    n = group.size()
-    if n == 1:
-        return combined(op, [a])
-    if a.nbytes <= _WHOLE_BYTES:
-        found = group.swap(note, dict.fromkeys(others(group), a), others(group))
-        return combined(op, [a if r == group.rank() else as_array(found[r], a) for r in range(n)])
-    pieces = np.array_split(np.ascontiguousarray(a).reshape(-1), n)
-    mine = reduced_piece(group, pieces, op, note)
-    found = group.swap(note, dict.fromkeys(others(group), mine), others(group))
-    whole = [mine if r == group.rank() else as_array(found[r], pieces[r]) for r in range(n)]
-    return np.concatenate(whole).reshape(a.shape)
-
-
-def reduced_piece(group, pieces, op, note) -> np.ndarray:
-    """Return this rank's piece combined over all ranks; each rank sends the others their pieces."""
-    found = group.swap(note, {r: pieces[r] for r in others(group)}, others(group))
-    own = pieces[group.rank()]
-    return combined(op, [own if r == group.rank() else as_array(found[r], own) for r in range(group.size())])
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
@@ -112,7 +83,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     note = _described("all_reduce", a, op.value)
 
     def work():
-        deliver(tensor, reduce_arrays(group, host(tensor), op, note), "all_reduce")
+        deliver(tensor, group.channel.all_reduce(host(tensor), op, note), "all_reduce")
         return [tensor]
 
     return group.run(work, async_op)
@@ -137,29 +108,13 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     def work():
         a = host(tensor)
         if group.rank() != to:
-            group.swap(note, {to: a}, ())
+            group.channel.swap(note, {to: a}, ())
         else:
-            found = group.swap(note, {}, others(group))
+            found = group.channel.swap(note, {}, others(group))
             deliver(tensor, combined(op, [a if r == to else as_array(found[r], a) for r in range(group.size())]), "reduce")
         return [tensor]
 
     return group.run(work, async_op)
-
-
-def broadcast_array(group, a: np.ndarray, source: int, note: str) -> np.ndarray:
-    """Return the source's array on every rank, sent along a tree."""
-    n = group.size()
-    place = (group.rank() - source) % n
-    reach = 1
-    while reach < n:
-        if place < reach:
-            if place + reach < n:
-                group.swap(note, {(place + reach + source) % n: a}, ())
-        elif place < 2 * reach:
-            sender = (place - reach + source) % n
-            a = as_array(group.swap(note, {}, (sender,))[sender], a)
-        reach *= 2
-    return a
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
@@ -172,7 +127,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     note = _described("broadcast", a, f"from {group.ranks[source]}")
 
     def work():
-        found = broadcast_array(group, host(tensor), source, note)
+        found = group.channel.broadcast(host(tensor), source, note)
         if group.rank() != source:
             deliver(tensor, found, "broadcast")
         return [tensor]
@@ -189,7 +144,7 @@ def copy_from(group, first: int, tensors, what: str):
         flat = np.concatenate([host(t).reshape(-1) for t in same])
         note = f"module state of {flat.size} {kind.name}"
         found: list = []
-        group.run(lambda flat=flat, note=note, found=found: found.append(broadcast_array(group, flat, first, note)), False)
+        group.run(lambda flat=flat, note=note, found=found: found.append(group.channel.broadcast(flat, first, note)), False)
         if group.rank() != first:
             ends = np.cumsum([t._a.size for t in same])[:-1]
             for t, piece in zip(same, np.split(found[0], ends)):
@@ -202,7 +157,7 @@ def barrier(group=None, async_op=False, device_ids=None):
     if group is None:
         return None
     nothing = np.empty(0, np.uint8)
-    return group.run(lambda: group.swap("barrier", dict.fromkeys(others(group), nothing), others(group)), async_op)
+    return group.run(lambda: group.channel.swap("barrier", dict.fromkeys(others(group), nothing), others(group)), async_op)
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
@@ -226,24 +181,18 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
 def _wait_for_each(group):
     """Wait for every rank, also after one is missing; raise an error that names all missing ones."""
     limit, missing = group.timeout, []
-    group.swap("barrier", dict.fromkeys(others(group), np.empty(0, np.uint8)), ())
+    group.channel.swap("barrier", dict.fromkeys(others(group), np.empty(0, np.uint8)), ())
     for source in others(group):
         try:
-            group.swap("barrier", {}, (source,))
+            group.channel.swap("barrier", {}, (source,))
         except DistTimeoutError:
             missing.append(group.ranks[source])
             group.timeout = 0.1         # the time is out; who is there has sent
     if missing:
-        raise DistTimeoutError(f"rank {group.mesh.rank} waited {seconds(limit):g} s for ranks {missing}, which sent nothing")
+        raise DistTimeoutError(f"rank {group.engine.rank} waited {seconds(limit):g} s for ranks {missing}, which sent nothing")
 
 
 # A value from each.
-
-
-def gather_arrays(group, a: np.ndarray, note: str) -> list:
-    """Return every rank's array, on every rank."""
-    found = group.swap(note, dict.fromkeys(others(group), a), others(group))
-    return [a if r == group.rank() else as_array(found[r], a) for r in range(group.size())]
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
@@ -256,7 +205,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     note = _described("all_gather", a)
 
     def work():
-        for t, found in zip(tensor_list, gather_arrays(group, host(tensor), note)):
+        for t, found in zip(tensor_list, group.channel.all_gather(host(tensor), note)):
             deliver(t, found, "all_gather")
         return list(tensor_list)
 
@@ -275,7 +224,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     note = _described("all_gather_into_tensor", a)
 
     def work():
-        found = gather_arrays(group, host(input_tensor), note)
+        found = group.channel.all_gather(host(input_tensor), note)
         deliver(output_tensor, np.concatenate([f.reshape(-1) for f in found]), "all_gather_into_tensor")
         return [output_tensor]
 
@@ -297,9 +246,9 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
     def work():
         if group.rank() != to:
-            group.swap(note, {to: host(tensor)}, ())
+            group.channel.swap(note, {to: host(tensor)}, ())
             return []
-        found = group.swap(note, {}, others(group))
+        found = group.channel.swap(note, {}, others(group))
         for r, t in enumerate(gather_list):
             deliver(t, host(tensor) if r == to else as_array(found[r], tensor._a), "gather")
         return list(gather_list)
@@ -326,10 +275,10 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
     def work():
         if mine:
-            group.swap(note, {r: host(scatter_list[r]) for r in others(group)}, ())
+            group.channel.swap(note, {r: host(scatter_list[r]) for r in others(group)}, ())
             deliver(tensor, host(scatter_list[source]), "scatter")
         else:
-            deliver(tensor, as_array(group.swap(note, {}, (source,))[source], tensor._a), "scatter")
+            deliver(tensor, as_array(group.channel.swap(note, {}, (source,))[source], tensor._a), "scatter")
         return [tensor]
 
     return group.run(work, async_op)
@@ -346,7 +295,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     note = _described("reduce_scatter", a, op.value)
 
     def work():
-        deliver(output, reduced_piece(group, [host(t) for t in input_list], op, note), "reduce_scatter")
+        deliver(output, group.channel.reduce_scatter([host(t) for t in input_list], op, note), "reduce_scatter")
         return [output]
 
     return group.run(work, async_op)
@@ -366,7 +315,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
     def work():
         pieces = np.split(np.ascontiguousarray(host(input)).reshape(-1), group.size())
-        deliver(output, reduced_piece(group, pieces, op, note), "reduce_scatter_tensor")
+        deliver(output, group.channel.reduce_scatter(pieces, op, note), "reduce_scatter_tensor")
         return [output]
 
     return group.run(work, async_op)
@@ -384,7 +333,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
             check_tensor(t, "all_to_all")
 
     def work():
-        found = group.swap("all_to_all", {r: host(input_tensor_list[r]) for r in others(group)}, others(group))
+        found = group.channel.swap("all_to_all", {r: host(input_tensor_list[r]) for r in others(group)}, others(group))
         for r, t in enumerate(output_tensor_list):
             deliver(t, host(input_tensor_list[r]) if r == group.rank() else as_array(found[r], t._a), "all_to_all")
         return list(output_tensor_list)

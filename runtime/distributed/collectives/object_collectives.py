@@ -10,9 +10,10 @@ import numpy as np
 
 from ....ir.errors import ArgumentError
 from ...serialization.save_load import load, save
+from ..engines.engine import others
 from ..engines.store import seconds
 from ..engines.world import member_of
-from .collectives import others, place_of
+from .collectives import place_of
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
            "send_object_list"]
@@ -50,7 +51,7 @@ def all_gather_object(object_list, obj, group=None):
 
     def work():
         mine = _packed(obj)
-        found = group.swap("all_gather_object", dict.fromkeys(others(group), mine), others(group))
+        found = group.channel.swap("all_gather_object", dict.fromkeys(others(group), mine), others(group))
         _filled(object_list, [_unpacked(mine if r == group.rank() else found[r]) for r in range(group.size())],
                 "all_gather_object")
 
@@ -66,9 +67,9 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
     def work():
         if group.rank() != to:
-            group.swap("gather_object", {to: _packed(obj)}, ())
+            group.channel.swap("gather_object", {to: _packed(obj)}, ())
             return
-        found = group.swap("gather_object", {}, others(group))
+        found = group.channel.swap("gather_object", {}, others(group))
         _filled(object_gather_list, [obj if r == to else _unpacked(found[r]) for r in range(group.size())], "gather_object")
 
     group.run(work, False)
@@ -84,9 +85,9 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
     def work():
         if group.rank() == source:
-            group.swap("broadcast_object_list", dict.fromkeys(others(group), _packed(list(object_list))), ())
+            group.channel.swap("broadcast_object_list", dict.fromkeys(others(group), _packed(list(object_list))), ())
         else:
-            found = group.swap("broadcast_object_list", {}, (source,))
+            found = group.channel.swap("broadcast_object_list", {}, (source,))
             _filled(object_list, _unpacked(found[source]), "broadcast_object_list")
 
     group.run(work, False)
@@ -103,12 +104,12 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
 
     def work():
         if group.rank() != source:
-            scatter_object_output_list[0] = _unpacked(group.swap("scatter_object_list", {}, (source,))[source])
+            scatter_object_output_list[0] = _unpacked(group.channel.swap("scatter_object_list", {}, (source,))[source])
             return
         objects = scatter_object_input_list
         if objects is None or len(objects) != group.size():
             raise ArgumentError(f"scatter_object_list takes one object for each of the {group.size()} ranks, got {objects!r}")
-        group.swap("scatter_object_list", {r: _packed(objects[r]) for r in others(group)}, ())
+        group.channel.swap("scatter_object_list", {r: _packed(objects[r]) for r in others(group)}, ())
         scatter_object_output_list[0] = objects[source]
 
     group.run(work, False)
@@ -120,7 +121,7 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
     if group is None:
         return
     to = place_of(group, dst, group_dst, "send_object_list")
-    group.mesh.send(group.ranks[to], (group.number, _TAG), "objects", _packed(list(object_list)).data)
+    group.engine.send([group.ranks[to]], (group.number, _TAG), "objects", _packed(list(object_list)))
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
@@ -129,11 +130,11 @@ def recv_object_list(object_list, src=None, group=None, device=None, group_src=N
     group = member_of(group, "recv_object_list")
     if group is None:
         return -1
-    mesh, channel, limit = group.mesh, (group.number, _TAG), seconds(group.timeout)
+    inbox, channel, limit = group.engine.inbox, (group.number, _TAG), seconds(group.timeout)
     if src is None and group_src is None:
-        sender, _, body = mesh.first([r for r in group.ranks if r != mesh.rank], channel, limit, "recv_object_list")
+        sender, message = inbox.first([group.ranks[r] for r in others(group)], channel, limit, "recv_object_list")
     else:
         sender = group.ranks[place_of(group, src, group_src, "recv_object_list")]
-        _, body = mesh.receive(sender, channel, mesh.ticket(sender, channel), limit, "recv_object_list")
-    _filled(object_list, _unpacked(body), "recv_object_list")
+        message = inbox.receive(sender, channel, inbox.ticket(sender, channel), limit, "recv_object_list")
+    _filled(object_list, _unpacked(message.body), "recv_object_list")
     return sender

@@ -4,7 +4,8 @@ from concurrent.futures import Future
 
 from ....ir.errors import ArgumentError
 from ..engines.distributed_errors import DistBackendError, DistTimeoutError
-from ..engines.process_group import Work, as_array, flat_bytes
+from ..engines.engine import as_array, flat_bytes, others
+from ..engines.process_group import Work
 from ..engines.store import seconds
 from ..engines.world import member_of
 from .collectives import check_tensor, deliver, host, place_of
@@ -32,7 +33,7 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     _check_tag(tag)
     if to == group.rank():
         raise ArgumentError("send: a rank cannot send to itself")
-    group.mesh.send(group.ranks[to], (group.number, tag), _note(a), flat_bytes(host(tensor)))
+    group.engine.send([group.ranks[to]], (group.number, tag), _note(a), flat_bytes(host(tensor)))
     return _done([tensor])
 
 
@@ -51,19 +52,19 @@ class _Receipt(Work):
 
     def __init__(self, tensor, group, source, tag):
         self.tensor, self.group, self.other, self.channel = tensor, group, group.ranks[source], (group.number, tag)
-        self.ticket = group.mesh.ticket(self.other, self.channel)
+        self.ticket = group.engine.inbox.ticket(self.other, self.channel)
         super().__init__(Future())
 
     def is_completed(self):
         """Return whether the tensor has arrived."""
-        return self._future.done() or self.group.mesh.has(self.other, self.channel, self.ticket)
+        return self._future.done() or self.group.engine.inbox.has(self.other, self.channel, self.ticket)
 
     def wait(self, timeout=None):
         """Return when the tensor is filled."""
         if not self._future.done():
             limit = seconds(self.group.timeout if timeout is None else timeout)
             try:
-                note, body = self.group.mesh.receive(self.other, self.channel, self.ticket, limit, "recv")
+                note, body = self.group.engine.inbox.receive(self.other, self.channel, self.ticket, limit, "recv")
                 fill(self.tensor, note, body, self.other)
                 self._future.set_result([self.tensor])
             except DistTimeoutError:
@@ -112,9 +113,9 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
         receipt.wait()
         return receipt.other
     check_tensor(tensor, "recv")
-    everybody = [r for r in group.ranks if r != group.mesh.rank]
-    sender, note, body = group.mesh.first(everybody, (group.number, tag), seconds(group.timeout), "recv")
-    fill(tensor, note, body, sender)
+    everybody = [group.ranks[r] for r in others(group)]
+    sender, message = group.engine.inbox.first(everybody, (group.number, tag), seconds(group.timeout), "recv")
+    fill(tensor, message.note, message.body, sender)
     return sender
 
 

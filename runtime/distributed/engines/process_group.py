@@ -4,15 +4,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
 from . import futures
-from .distributed_errors import DistBackendError, DistError, DistTimeoutError
+from .distributed_errors import DistError, DistTimeoutError
+from .engine import Engine
 from .store import seconds
-
-COLLECTIVES = -1    # tag of collectives; users' tags are 0 and above
 
 
 class Work:
@@ -80,10 +77,11 @@ class ProcessGroup:
     recv_anysource: Callable[..., Work]
     barrier: Callable[..., Work]
 
-    def __init__(self, mesh, number: int, ranks, timeout, backend: str, name: str, store):
-        self.mesh, self.number, self.ranks = mesh, number, tuple(ranks)
+    def __init__(self, engine: Engine, number: int, ranks, timeout, backend: str, name: str, store):
+        self.engine, self.number, self.ranks = engine, number, tuple(ranks)
         self.timeout, self.backend, self.group_name, self.store = timeout, backend, name, store
-        self.position = self.ranks.index(mesh.rank)
+        self.position = self.ranks.index(engine.rank)
+        self.channel = engine.channel(self)
         self._worker: Any = None
         self._pending = 0
         self._lock = new_lock()
@@ -130,38 +128,8 @@ class ProcessGroup:
         with self._lock:
             self._pending -= 1
 
-    # Messages within the group.
-
-    def swap(self, note: str, outgoing: dict, sources) -> dict:
-        """Send each array of `outgoing` to its position in the group; return the bytes from each of `sources`. The note names
-        the operation. A rank with another note is at another point of the program, which is an error."""
-        channel = (self.number, COLLECTIVES)
-        tickets = {s: self.mesh.ticket(self.ranks[s], channel) for s in sources}
-        for to in sorted(outgoing, key=lambda r: (r - self.position) % len(self.ranks)):
-            self.mesh.send(self.ranks[to], channel, note, flat_bytes(outgoing[to]))
-        found = {}
-        for source, ticket in tickets.items():
-            theirs, body = self.mesh.receive(self.ranks[source], channel, ticket, seconds(self.timeout), note)
-            if theirs != note:
-                raise DistBackendError(f"rank {self.ranks[source]} is in {theirs}, where rank {self.mesh.rank} is in {note}: "
-                                       "all ranks of a group must call the same collectives, with tensors alike, in one order")
-            found[source] = body
-        return found
-
     def close(self):
         """Wait for pending operations."""
         if self._worker is not None:
             self._worker.shutdown(wait=True)
 
-
-def flat_bytes(a: np.ndarray) -> memoryview:
-    """Return an array's memory, row by row, as bytes."""
-    return np.ascontiguousarray(a).reshape(-1).view(np.uint8).data
-
-
-def as_array(body: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return received bytes as an array like another."""
-    if body.size != like.nbytes:
-        raise DistBackendError(f"{body.size} bytes arrived where {like.nbytes} were expected ({like.dtype} of shape "
-                               f"{like.shape})")
-    return body.view(like.dtype).reshape(like.shape)

@@ -9,10 +9,13 @@ from ....ir.errors import ArgumentError
 from ...core.device import as_device
 from ...core.state import tls
 from ...core.switches import question
-from .connections import Mesh
+from .choose_engine import chosen_engine
 from .distributed_errors import DistBackendError, DistError
+from .local_store import LocalStore
 from .process_group import ProcessGroup
+from .socket_messages import is_loopback
 from .store import FileStore, PrefixStore, Store
+from .store_service import ServedStore
 from .tcp_store import TCPStore
 
 __all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
@@ -25,7 +28,7 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class Backend(str):
-    """Name of a backend. There is one, over TCP, which also has the name that scripts use for CPU tensors, 'gloo'."""
+    """Name of a backend. There is one, for CPU tensors: 'gloo', which chooses an engine (`group.WORLD.engine.name`)."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -43,7 +46,7 @@ class Backend(str):
 class _Run:
     """State of this process in a run."""
 
-    mesh: Any = None
+    engine: Any = None
     world: Any = None
     store: Any = None
     groups: list = []
@@ -88,7 +91,7 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Return True: 'gloo' names the backend over TCP."""
+    """Return True: 'gloo' names the backend for CPU tensors."""
     return True
 
 
@@ -113,8 +116,8 @@ def _backend(name) -> Backend:
     parts = dict(part.rpartition(":")[::2] for part in str(name).split(","))
     found = Backend(parts.get("cpu", parts.get("", next(iter(parts.values())))))
     if not is_backend_available(found):
-        raise ArgumentError(f"backend {name!r} is not available: tensors in CPU memory are sent over TCP, which is what "
-                            "backend='gloo' names")
+        raise ArgumentError(f"backend {name!r} is not available: backend='gloo' sends tensors in CPU memory, by "
+                            "shared memory or TCP")
     return found
 
 
@@ -153,6 +156,8 @@ def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
         return FileStore(url.netloc + url.path, world_size, timeout), rank, world_size
     if host is None or port is None:
         raise ArgumentError(f"init_method {init_method!r} does not say host and port")
+    if is_loopback(host) or os.environ.get("LOCAL_WORLD_SIZE") == str(world_size):
+        return LocalStore(port, rank == 0, timeout), rank, world_size
     return TCPStore(host, port, world_size, rank == 0, timeout, wait_for_workers=False), rank, world_size
 
 
@@ -178,7 +183,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         raise ArgumentError(f"store must be a Store, got {type(store).__name__}")
     if not 0 <= rank < world_size:
         raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}")
-    _Run.mesh = Mesh(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout)
+    _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout)
     _Run.store = store
     _Run.world = _enter(range(world_size), timeout, name, group_name or "default")
     GroupMember.WORLD = _Run.world
@@ -187,9 +192,9 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
 def _enter(ranks, timeout, backend, name):
     """Return a new group; every rank counts it, members get it."""
     number, _Run.group_count = _Run.group_count, _Run.group_count + 1
-    if _Run.mesh.rank not in ranks:
+    if _Run.engine.rank not in ranks:
         return NON_MEMBER
-    group = ProcessGroup(_Run.mesh, number, ranks, timeout, backend, name, _Run.store)
+    group = ProcessGroup(_Run.engine, number, ranks, timeout, backend, name, _Run.store)
     _Run.groups.append(group)
     return group
 
@@ -231,10 +236,10 @@ def destroy_process_group(group=None):
         return
     for other in _Run.groups:
         other.close()
-    _Run.mesh.close()
-    if isinstance(_Run.store, TCPStore):
+    _Run.engine.close()
+    if isinstance(_Run.store, ServedStore):
         _Run.store.close()
-    _Run.mesh = _Run.world = _Run.store = GroupMember.WORLD = None
+    _Run.engine = _Run.world = _Run.store = GroupMember.WORLD = None
     _Run.groups = []
 
 

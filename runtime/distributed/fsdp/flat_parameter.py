@@ -18,7 +18,7 @@ from ...core.placement import on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
-from ..collectives.collectives import gather_arrays, host
+from ..collectives.collectives import host
 from ..collectives.object_collectives import all_gather_object
 from ..engines.world import member_of
 from .gathered_parameters import GatheredParameters, Slot, next_number
@@ -225,7 +225,7 @@ class Unit(GatheredParameters):
             return part[:self.size]
         group, parts = member_of(self.groups.shards, "FullyShardedDataParallel"), []
         note = f"{what} of {self.label}, {self.length} {part.dtype}"
-        group.run(lambda: parts.extend(gather_arrays(group, host(part), note)), False)
+        group.run(lambda: parts.extend(group.channel.all_gather(host(part), note)), False)
         return on_device_of(wrap(np.concatenate(parts)[:self.size]), part)
 
     def cut(self, flat) -> list:

@@ -16,7 +16,7 @@ from ...core.placement import on_device_of
 from ...core.state import tls
 from ...core.tensor import wrap
 from ...optim.optimizer import register_optimizer_step_pre_hook
-from ..collectives.collectives import host, reduce_arrays, reduced_piece
+from ..collectives.collectives import host
 from ..engines.reduce_op import ReduceOp
 from ..engines.world import member_of
 
@@ -161,9 +161,9 @@ class GradientReducer:
         def average():
             mine = a
             if unit.count > 1:
-                mine = reduced_piece(shards, np.split(a, unit.count), ReduceOp.AVG, note)
+                mine = shards.channel.reduce_scatter(np.split(a, unit.count), ReduceOp.AVG, note)
             if replicas is not None:
-                mine = reduce_arrays(replicas, mine, ReduceOp.AVG, note)
+                mine = replicas.channel.all_reduce(mine, ReduceOp.AVG, note)
             parts.append(mine)
 
         works = unit.group.run(average, True)

@@ -15,8 +15,8 @@ from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
-from ..collectives.collectives import host, others, reduce_arrays, reduced_piece
-from ..engines.process_group import as_array
+from ..collectives.collectives import host
+from ..engines.engine import as_array, others
 from ..engines.reduce_op import ReduceOp
 from ..engines.world import member_of
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
@@ -178,7 +178,7 @@ class ParameterGroup(GatheredParameters):
         note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
 
         def work():
-            got = group.swap(note, dict.fromkeys(others(group), mine), others(group))
+            got = group.channel.swap(note, dict.fromkeys(others(group), mine), others(group))
             for r, n in enumerate(sizes):
                 arrays.append(mine if r == group.rank() else as_array(got[r], np.broadcast_to(mine.dtype.type(0), (n,))))
 
@@ -261,11 +261,11 @@ class ParameterGroup(GatheredParameters):
         how = ReduceOp.AVG if divisor is None else ReduceOp.SUM
 
         def average():
-            mine = reduced_piece(self.shards, pieces, how, note)
+            mine = self.shards.channel.reduce_scatter(pieces, how, note)
             if unreplicated is not None:
                 mine = mine + unreplicated[1]
             if self.replicas is not None and over_all:
-                mine = reduce_arrays(self.replicas, mine, how, note)
+                mine = self.replicas.channel.all_reduce(mine, how, note)
             parts.append(mine if divisor is None else mine / mine.dtype.type(divisor))
 
         if unreplicated is not None and unreplicated[0] != numbers:

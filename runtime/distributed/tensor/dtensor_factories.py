@@ -11,8 +11,7 @@ from ...core.state import Defaults
 from ...core.tensor import shape_of, wrap
 from ...nn.base.module import Module
 from ...nn.base.parameter import Buffer, Parameter
-from ..collectives.collectives import broadcast_array, others
-from ..engines.process_group import as_array
+from ..engines.engine import as_array, others
 from .dtensor import DTensor, over
 from .placements import Partial, Replicate
 from .redistribute import host, on_device_of, redistributed
@@ -61,7 +60,7 @@ def _scattered(a, mesh, placements, source):
         else:
             received: list = []
             group.run(lambda group=group, a=first, received=received, what=what: received.append(
-                broadcast_array(group, a, source, what)), False)
+                group.channel.broadcast(a, source, what)), False)
             first = received[0]
             if isinstance(placements[i], Partial):
                 first = redistributed(first, first.shape, mesh, (Replicate(),) * mesh.ndim,
@@ -78,10 +77,10 @@ def _parts_of_first(group, a, dim, count, what, source):
     def work():
         mine = group.rank()
         if mine == source:
-            group.swap(what, {r: parts[r] for r in others(group)}, ())
+            group.channel.swap(what, {r: parts[r] for r in others(group)}, ())
             received.append(parts[mine].copy())
         else:
-            received.append(as_array(group.swap(what, {}, (source,))[source], parts[mine]))
+            received.append(as_array(group.channel.swap(what, {}, (source,))[source], parts[mine]).copy())
 
     group.run(work, False)
     return received[0]

@@ -10,8 +10,7 @@ import numpy as np
 
 from ....ir.ops.core.shape import cat
 from ...core.device_array import BACKENDS, DeviceArray, ones_on_device_of, zeros_on_device_of
-from ..collectives.collectives import others, reduce_arrays, reduced_piece
-from ..engines.process_group import as_array
+from ..engines.engine import as_array, others
 from .placements import REDUCTIONS, Partial, Replicate, Shard
 from .sharded_layout import bounds, nesting, part_sizes
 
@@ -107,7 +106,7 @@ class _Redistribution:
         note = f"{what} of a DTensor {tuple(self.shape)} {here.dtype.name} from {self.now[i]} to {self.target[i]}"
 
         def work():
-            got = group.swap(note, {r: sent[r] for r in others(group)}, others(group))
+            got = group.channel.swap(note, {r: sent[r] for r in others(group)}, others(group))
             for r, shape in enumerate(shapes):
                 received.append(sent[r] if r == group.rank() else as_array(got[r], np.broadcast_to(here.dtype.type(0), shape)))
 
@@ -121,7 +120,7 @@ class _Redistribution:
         if isinstance(p, Partial):
             pieces = [np.ascontiguousarray(a) for a in _cut(host(self.local), dim, sizes)]
             how = REDUCTIONS[p.reduce_op]
-            mine = self._combined(i, lambda group, note: reduced_piece(group, pieces, how, note), "reduce_scatter")
+            mine = self._combined(i, lambda group, note: group.channel.reduce_scatter(pieces, how, note), "reduce_scatter")
             self.local = on_device_of(mine, self.local)
         else:
             first, last = bounds(self.local.shape[dim], parts, self.at[i])
@@ -133,7 +132,7 @@ class _Redistribution:
         """Replace terms by their reduction."""
         here = host(self.local)
         how = REDUCTIONS[p.reduce_op]
-        total = self._combined(i, lambda group, note: reduce_arrays(group, here, how, note), "all_reduce")
+        total = self._combined(i, lambda group, note: group.channel.all_reduce(here, how, note), "all_reduce")
         self.local = on_device_of(total, self.local)
         self.now[i] = Replicate()
 

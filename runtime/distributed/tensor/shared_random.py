@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ...core.state import tls
-from ..collectives.collectives import broadcast_array
 
 
 @contextmanager
@@ -36,7 +35,7 @@ def from_first(a: np.ndarray, mesh, what: str, dims=None) -> np.ndarray:
     """Return the array of the mesh's first process (along some of its dims) in all processes."""
     for i in range(mesh.ndim) if dims is None else dims:
         group, received = mesh.get_group(i), []
-        send = partial(broadcast_array, group, a, 0, f"{what} from the first of {list(group.ranks)}")
+        send = partial(group.channel.broadcast, a, 0, f"{what} from the first of {list(group.ranks)}")
         group.run(lambda send=send, received=received: received.append(send()), False)
         a = received[0]
     return a

@@ -10,7 +10,6 @@ import numpy as np
 
 from ....ir.errors import ArgumentError
 from ...core.device import CPU
-from ..collectives.collectives import reduce_arrays
 from ..engines.reduce_op import ReduceOp
 
 __all__ = ["Join", "JoinHook", "Joinable"]
@@ -65,7 +64,7 @@ def _active(group, going_on: bool) -> int:
     """Return the number of ranks that continue; a collective."""
     found: list = []
     mine = np.array([going_on], np.int64)
-    group.run(lambda: found.append(reduce_arrays(group, mine, ReduceOp.SUM, "ranks that go on")), False)
+    group.run(lambda: found.append(group.channel.all_reduce(mine, ReduceOp.SUM, "ranks that go on")), False)
     return int(found[0][0])
 
 

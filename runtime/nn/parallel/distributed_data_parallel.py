@@ -7,7 +7,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...core.state import tls
 from ...core.tensor import Tensor
-from ...distributed.collectives.collectives import copy_from, reduce_arrays
+from ...distributed.collectives.collectives import copy_from
 from ...distributed.collectives.object_collectives import all_gather_object
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.engines.world import is_initialized, member_of
@@ -147,7 +147,7 @@ class DistributedDataParallel(Module, Joinable):
 def _max_over_processes(group, number: int) -> int:
     found: list = []
     mine = np.array([number], np.int64)
-    group.run(lambda: found.append(reduce_arrays(group, mine, ReduceOp.MAX, "a process to follow")), False)
+    group.run(lambda: found.append(group.channel.all_reduce(mine, ReduceOp.MAX, "a process to follow")), False)
     return int(found[0][0])
 
 

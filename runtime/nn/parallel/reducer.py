@@ -16,7 +16,7 @@ from ...core.node import Leaf, Output
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
-from ...distributed.collectives.collectives import host, reduce_arrays
+from ...distributed.collectives.collectives import host
 from ...distributed.engines.futures import Future
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.engines.world import member_of
@@ -176,7 +176,7 @@ class Reducer:
         op = ReduceOp.AVG if divisor == group.size() else ReduceOp.SUM
 
         def work():
-            total = reduce_arrays(group, mine, op, note)
+            total = group.channel.all_reduce(mine, op, note)
             found.append(total if op is ReduceOp.AVG else total / total.dtype.type(divisor))
 
         under_way = group.run(work, True)
@@ -222,5 +222,5 @@ class Reducer:
 
     def _used_anywhere(self):
         found = []
-        self.group.run(lambda: found.append(reduce_arrays(self.group, self.used, ReduceOp.MAX, "used parameters")), False)
+        self.group.run(lambda: found.append(self.group.channel.all_reduce(self.used, ReduceOp.MAX, "used parameters")), False)
         return found[0]

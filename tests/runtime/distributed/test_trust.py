@@ -16,7 +16,7 @@ import ranks
 from ingot import distributed as dist
 from ingot.ir.errors import FileError
 from ingot.runtime.distributed.engines import handshake
-from ingot.runtime.distributed.engines.connections import Mesh
+from ingot.runtime.distributed.engines.tcp_engine import TCPEngine
 
 
 @pytest.fixture
@@ -106,25 +106,26 @@ def test_strangers_change_nothing_and_hold_up_nobody(secret, monkeypatch, conduc
 def test_ranks_admit_each_other_and_no_strangers(monkeypatch):
     """A stranger that reaches the listener of rank 0 first is turned away, and the ranks meet."""
     monkeypatch.setattr(handshake, "_PATIENCE", 0.3)
-    store, meshes = dist.HashStore(10), {}
+    store, engines = dist.HashStore(10), {}
 
     def join(rank):
-        meshes[rank] = Mesh(rank, 2, store, 10)
+        engines[rank] = TCPEngine(rank, 2, store, 10)
 
     first = threading.Thread(target=join, args=(0,))
     first.start()
-    host, _, port = store.get("mesh/0").decode().rpartition(":")
+    host, _, port = store.get("tcp/0").decode().rpartition(":")
     silent = socket.create_connection((host, int(port)))
     wrong = socket.create_connection((host, int(port)))
     wrong.sendall(os.urandom(64) + b"\1\0\0\0")
     join(1)
     first.join()
-    meshes[1].send(0, (0, 0), "note", b"body")
-    assert bytes(meshes[0].receive(1, (0, 0), meshes[0].ticket(1, (0, 0)), 5, "a test")[1]) == b"body"
+    inbox = engines[0].inbox
+    engines[1].send([0], (0, 0), "note", np.frombuffer(b"body", np.uint8))
+    assert bytes(inbox.receive(1, (0, 0), inbox.ticket(1, (0, 0)), 5, "a test")[1]) == b"body"
     for s in (silent, wrong):
         s.close()
-    for m in meshes.values():
-        m.close()
+    for e in engines.values():
+        e.close()
 
 
 # Objects.

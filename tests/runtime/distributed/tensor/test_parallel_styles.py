@@ -200,9 +200,9 @@ def test_styles_of_single_modules():
 def _sends_little(rank):
     mesh, sent = init_device_mesh("cpu", (2,)), []
     group = mesh.get_group()
-    swap = group.swap
-    group.swap = lambda note, parts, sources: (sent.append(max([a.nbytes for a in parts.values()], default=0)),
-                                               swap(note, parts, sources))[1]
+    swap = group.channel.swap
+    group.channel.swap = lambda note, parts, sources: (sent.append(max([a.nbytes for a in parts.values()], default=0)),
+                                                       swap(note, parts, sources))[1]
     net = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))
     tp.parallelize_module(net, mesh, {"0": tp.ColwiseParallel(), "2": tp.RowwiseParallel()})
     sent.clear()

@@ -1,8 +1,6 @@
-"""Connections between the ranks of a run: one socket for each pair, and a reader thread for each socket.
+"""Engine `tcp`: one socket for each pair of ranks, and a reader thread for each socket.
 
-Readers take in all messages at once and store them by channel. So a sender never waits for a receiver, and no order of sends
-and receives can block. A channel is (group, tag); its messages keep their order. Receivers draw tickets, so several that wait
-are served in order.
+Readers take in all messages at once. So a sender never waits for a receiver, and no order of sends and receives can block.
 """
 
 import contextlib
@@ -18,25 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.locks import new_condition
-from .distributed_errors import DistBackendError, DistNetworkError, DistTimeoutError
+from .distributed_errors import DistNetworkError, DistTimeoutError
+from .engine import Engine
 from .handshake import admit, introduce
+from .inbox import Inbox
 from .socket_messages import connect, is_loopback, read, read_into, write_all
 from .store import PrefixStore, seconds
 
 _HEADER = struct.Struct("<qqQH")        # group, tag, bytes of the body, bytes of the note
 _HELLO = struct.Struct("<I")            # the caller's rank
-_meshes: "weakref.WeakSet[Mesh]" = weakref.WeakSet()
-
-
-class _Box:
-    """Messages of one channel from one rank, and how many were requested."""
-
-    __slots__ = ("arrived", "asked", "messages")
-
-    def __init__(self):
-        self.messages: dict[int, tuple] = {}
-        self.arrived = self.asked = 0
+_engines: "weakref.WeakSet[TCPEngine]" = weakref.WeakSet()
 
 
 def own_address(store) -> str:
@@ -52,20 +41,20 @@ def own_address(store) -> str:
         return probe.getsockname()[0]
 
 
-class Mesh:
+class TCPEngine(Engine):
     """Connections of this rank to all others."""
 
+    name = "tcp"
+
     def __init__(self, rank: int, size: int, store, timeout):
-        self.rank, self.size = rank, size
+        super().__init__(rank, size)
+        self.inbox = Inbox(rank)
         self.links: dict[int, socket.socket] = {}
         self.sending = defaultdict(threading.Lock)
-        self.arrived = new_condition()
-        self.boxes: dict[tuple, _Box] = defaultdict(_Box)
-        self.gone: dict[int, str] = {}
         self.readers: list[Any] = []
         if size > 1:
-            self._connect(PrefixStore("mesh", store), time.monotonic() + seconds(timeout), seconds(timeout))
-        _meshes.add(self)
+            self._connect(PrefixStore("tcp", store), time.monotonic() + seconds(timeout), seconds(timeout))
+        _engines.add(self)
 
     # Connecting.
 
@@ -124,80 +113,28 @@ class Mesh:
                 note = read(sock, length).decode()
                 body = np.empty(size, np.uint8)
                 read_into(sock, body.data)
-                with self.arrived:
-                    box = self.boxes[other, group, tag]
-                    box.messages[box.arrived] = (note, body)
-                    box.arrived += 1
-                    self.arrived.notify_all()
+                self.inbox.put(other, (group, tag), note, body)
         except (OSError, EOFError, ValueError) as e:
-            with self.arrived:
-                self.gone[other] = str(e)
-                self.arrived.notify_all()
+            self.inbox.lose(other, str(e))
 
     # Messages.
 
-    def send(self, other: int, channel: tuple, note: str, memory):
-        """Send a buffer to a rank."""
-        if other == self.rank:
-            self._keep(channel, note, memory)
-            return
+    def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
+        """Send bytes to ranks."""
         said = note.encode()
-        view = memoryview(memory).cast("B") if len(memory) else b""
-        try:
-            with self.sending[other]:
-                write_all(self.links[other], _HEADER.pack(*channel, len(view), len(said)) + said, view)
-        except (OSError, KeyError) as e:
-            late = isinstance(e, BlockingIOError)
-            raise (DistTimeoutError if late else DistNetworkError)(
-                f"rank {self.rank} cannot send {note} to rank {other}: "
-                + ("it takes nothing in any more" if late else f"it has gone ({self.gone.get(other, e)})")) from e
-
-    def _keep(self, channel, note, memory):
-        """Store a message to this rank itself."""
-        with self.arrived:
-            box = self.boxes[self.rank, *channel]
-            box.messages[box.arrived] = (note, np.frombuffer(bytes(memory), np.uint8))
-            box.arrived += 1
-            self.arrived.notify_all()
-
-    def ticket(self, other: int, channel: tuple) -> int:
-        """Request the channel's next message."""
-        with self.arrived:
-            box = self.boxes[other, *channel]
-            box.asked += 1
-            return box.asked - 1
-
-    def has(self, other: int, channel: tuple, ticket: int) -> bool:
-        """Return whether a requested message has arrived."""
-        with self.arrived:
-            return ticket in self.boxes[other, *channel].messages
-
-    def receive(self, other: int, channel: tuple, ticket: int, timeout: float, what: str) -> tuple:
-        """Return (note, bytes) of a requested message."""
-        with self.arrived:
-            box = self.boxes[other, *channel]
-            there = self.arrived.wait_for(lambda: ticket in box.messages or other in self.gone, timeout)
-            if ticket in box.messages:
-                return box.messages.pop(ticket)
-        if not there:
-            raise DistTimeoutError(f"rank {self.rank} waited {timeout:g} s in {what} for rank {other}, which has sent nothing; "
-                                   "is it stuck, or busy with something else?")
-        raise DistBackendError(f"rank {other} has gone while rank {self.rank} waited for it in {what} "
-                               f"({self.gone[other]}); see that process's output")
-
-    def first(self, others, channel: tuple, timeout: float, what: str) -> tuple:
-        """Return (rank, note, bytes) of the first unrequested message on a channel, from any rank."""
-        def waiting():
-            return next((r for r in others if self.boxes[r, *channel].asked < self.boxes[r, *channel].arrived), None)
-
-        with self.arrived:
-            self.arrived.wait_for(lambda: waiting() is not None or all(r in self.gone for r in others), timeout)
-            sender = waiting()
-            if sender is not None:
-                box = self.boxes[sender, *channel]
-                box.asked += 1
-                return (sender, *box.messages.pop(box.asked - 1))
-        raise DistTimeoutError(f"rank {self.rank} waited {timeout:g} s in {what}, and no rank has sent anything")
+        head = _HEADER.pack(*channel, memory.size, len(said)) + said
+        for other in targets:
+            if other == self.rank:
+                self.inbox.put(other, channel, note, np.array(memory))
+                continue
+            try:
+                with self.sending[other]:
+                    write_all(self.links[other], head, memory.data)
+            except (OSError, KeyError) as e:
+                late = isinstance(e, BlockingIOError)
+                raise (DistTimeoutError if late else DistNetworkError)(
+                    f"rank {self.rank} cannot send {note} to rank {other}: "
+                    + ("it takes nothing in any more" if late else f"it has gone ({self.inbox.gone.get(other, e)})")) from e
 
     # Closing.
 
@@ -211,15 +148,15 @@ class Mesh:
             reader.join(max(0.0, deadline - time.monotonic()))
         for sock in self.links.values():
             sock.close()
-        _meshes.discard(self)
+        _engines.discard(self)
 
 
 def _forget_in_child():
     """Close a forked child's copies of the connections, so that the end of a rank stays visible."""
-    for mesh in list(_meshes):
-        for sock in mesh.links.values():
+    for engine in list(_engines):
+        for sock in engine.links.values():
             sock.close()
-        mesh.links = {}
+        engine.links = {}
 
 
 if hasattr(os, "register_at_fork"):

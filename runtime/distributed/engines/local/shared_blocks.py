@@ -1,0 +1,99 @@
+"""Blocks of shared memory: this rank writes them, and lends them to others, which read them in place."""
+
+import fcntl
+import mmap
+import os
+import tempfile
+from collections import defaultdict
+
+import numpy as np
+
+from .....ir.locks import new_lock
+from ..distributed_errors import DistBackendError
+
+_LEAST = 1 << 16        # bytes of the smallest block
+_KEPT = 1 << 28         # bytes of blocks that are kept for later, in all
+
+
+class Block:
+    """Memory of this rank that others may map."""
+
+    def __init__(self, number: int, size: int):
+        self.number, self.size = number, size
+        self.fd = _memory(size)
+        self.view = np.frombuffer(mmap.mmap(self.fd, size), np.uint8)
+        self.known: set[int] = set()        # ranks that have mapped it
+        self.lent = 0                       # ranks that read it now
+
+    def __del__(self):
+        if hasattr(self, "fd"):
+            os.close(self.fd)
+
+
+class SharedBlocks:
+    """Blocks of this rank: lent to other ranks, or free to be used again."""
+
+    def __init__(self):
+        self._lock = new_lock()
+        self._free: dict[int, list[Block]] = defaultdict(list)
+        self._lent: dict[int, Block] = {}
+        self._kept = self._count = 0
+
+    def lend(self, memory: np.ndarray, readers: int) -> Block:
+        """Return a block with a copy of these bytes for some readers."""
+        size = 1 << max(_LEAST, memory.size).bit_length() if memory.size > _LEAST else _LEAST
+        with self._lock:
+            free = self._free[size]
+            if free:
+                block = free.pop()
+                self._kept -= size
+            else:
+                self._count += 1
+                block = Block(self._count, size)
+            block.lent = readers
+            self._lent[block.number] = block
+        block.view[:memory.size] = memory
+        return block
+
+    def take_back(self, number: int, by: int = 1) -> Block | None:
+        """Note that a reader is done; return the block if it is one too many to keep."""
+        with self._lock:
+            block = self._lent[number]
+            block.lent -= by
+            if block.lent > 0:
+                return None
+            del self._lent[number]
+            if self._kept + block.size > _KEPT:
+                return block
+            self._kept += block.size
+            self._free[block.size].append(block)
+            return None
+
+
+def _memory(size: int) -> int:
+    """Return a file descriptor of new memory, of a size that nobody can change."""
+    try:
+        if not hasattr(os, "memfd_create"):
+            with tempfile.TemporaryFile() as file:
+                fd = os.dup(file.fileno())
+            os.ftruncate(fd, size)
+            return fd
+        fd = os.memfd_create("ingot", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.posix_fallocate(fd, 0, size)         # so that a lack of memory is an error here, and no signal later
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
+        return fd
+    except OSError as e:
+        raise DistBackendError(f"there are no {size} bytes of shared memory for a message: {e}") from e
+
+
+_SEALS = getattr(fcntl, "F_SEAL_SHRINK", 0) | getattr(fcntl, "F_SEAL_GROW", 0) | getattr(fcntl, "F_SEAL_SEAL", 0)
+
+
+def mapped(fd: int, size: int) -> np.ndarray:
+    """Return another rank's block for reading; close its descriptor."""
+    try:
+        if os.fstat(fd).st_size < size or (_SEALS and fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _SEALS != _SEALS):
+            raise DistBackendError("another rank sent memory that can shrink while it is read")
+        return np.frombuffer(mmap.mmap(fd, size, prot=mmap.PROT_READ), np.uint8)
+    finally:
+        os.close(fd)

@@ -1,0 +1,37 @@
+"""Meetings of all ranks at a store, before they are connected."""
+
+import os
+import socket
+
+from .distributed_errors import DistTimeoutError
+from .store import Store
+
+
+def meet(store: Store, what: str, rank: int, size: int, patience: float):
+    """Return when all ranks have come; raise an error that names those who have not."""
+    store.set(f"{what}/{rank}", b"1")
+    if store.add(f"{what}/count", 1) == size:
+        store.set(f"{what}/all", b"1")
+    try:
+        store.wait([f"{what}/all"], patience)
+    except DistTimeoutError:
+        missing = [r for r in range(size) if not store.check([f"{what}/{r}"])]
+        raise DistTimeoutError(f"rank {rank} waited {patience:g} s for ranks {missing} to connect; are they running, and is "
+                               f"the world size {size}?") from None
+
+
+def on_one_machine(store: Store, rank: int, size: int, patience: float) -> bool:
+    """Return whether all ranks run on one machine, with one file system for temporary files."""
+    key = f"machine/{_machine()}"
+    store.add(key, 1)
+    meet(store, "arrived", rank, size, patience)
+    return store.add(key, 0) == size
+
+
+def _machine() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/mnt')} {os.geteuid()}"
+    except OSError:
+        return f"{socket.gethostname()} {os.geteuid()}"

@@ -1,0 +1,183 @@
+"""Store served by one process through a socket: requests and answers, whatever the kind of address."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from .distributed_errors import DistError, DistNetworkError, DistStoreError, DistTimeoutError
+from .handshake import admit, introduce
+from .socket_messages import read_fields, write_fields
+from .store import Store, Table, seconds
+
+_GRACE = 5.0    # seconds beyond a wait's own limit that a client waits for the answer
+_STRANGERS = 256    # connections that may try to prove themselves at once
+
+
+def _answer(table: Table, name: bytes, args: list) -> bytes:
+    key, rest = (args[0].decode() if args else ""), args[1:]
+    if name == b"put":
+        table.put(key, rest[0])
+    elif name == b"get":
+        return table.get(key, float(rest[0]))
+    elif name == b"wait":
+        table.wait([k.decode() for k in rest], float(key))
+    elif name == b"add":
+        return str(table.add(key, int(rest[0]))).encode()
+    elif name == b"append":
+        table.append(key, rest[0])
+    elif name == b"compare_set":
+        return table.compare_set(key, *rest)
+    elif name == b"delete":
+        return b"1" if table.delete(key) else b""
+    elif name == b"has":
+        return b"1" if table.has([k.decode() for k in args]) else b""
+    elif name == b"count":
+        return str(table.count()).encode()
+    else:
+        raise DistStoreError(f"the store does not know {name!r}")
+    return b""
+
+
+class StoreServer:
+    """Listener that answers each client in a thread of its own."""
+
+    def __init__(self, listener: socket.socket, secret: bytes):
+        self.table, self.secret, self.listener = Table(), secret, listener
+        self.strangers = threading.BoundedSemaphore(_STRANGERS)
+        threading.Thread(target=self._accept, name="ingot-store", daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if client.family != getattr(socket, "AF_UNIX", None):
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.strangers.acquire()        # each leaves within the time that a proof may take
+            threading.Thread(target=self._serve, args=(client,), name="ingot-store-client", daemon=True).start()
+
+    def _serve(self, client):
+        with client:
+            with contextlib.ExitStack() as at_the_door:
+                at_the_door.callback(self.strangers.release)
+                if not admit(client, self.secret):
+                    return
+            try:
+                while True:
+                    name, *args = read_fields(client)
+                    try:
+                        reply = [b"ok", _answer(self.table, name, args)]
+                    except DistTimeoutError as e:
+                        reply = [b"late", str(e).encode()]
+                    except (DistError, ValueError, TypeError, IndexError) as e:
+                        reply = [b"error", str(e).encode()]
+                    write_fields(client, reply)
+            except (OSError, EOFError, ValueError, DistNetworkError):
+                return      # the client has gone, or is a stranger
+
+    def close(self):
+        """Stop listening."""
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)        # wakes the thread that waits in accept
+        self.listener.close()
+
+
+class _Connection:
+    """Socket that closes with its last user."""
+
+    def __init__(self, sock):
+        self.sock = sock
+
+    def __del__(self):
+        self.sock.close()
+
+
+class StoreClient:
+    """Table of a server, used from another process; each thread has its own connection. `connected(deadline)` returns one."""
+
+    def __init__(self, connected: Callable[[float], socket.socket], place: str, timeout: float, secret: bytes):
+        self.connected, self.place, self.timeout, self.secret = connected, place, timeout, secret
+        self.here = threading.local()
+        self._socket()
+
+    def _socket(self):
+        if not hasattr(self.here, "sock"):
+            sock = _Connection(self.connected(time.monotonic() + self.timeout))
+            introduce(sock.sock, self.secret, f"the store at {self.place}", self.timeout)
+            self.here.sock = sock
+        return self.here.sock.sock
+
+    def _ask(self, name, *args, patience=60.0):
+        fields = [name, *(a if isinstance(a, bytes) else str(a).encode() for a in args)]
+        sock = self._socket()
+        try:
+            sock.settimeout(patience + _GRACE)
+            write_fields(sock, fields)
+            kind, reply = read_fields(sock)
+        except (OSError, EOFError) as e:
+            raise DistStoreError(f"the store at {self.place} has gone ({e}); rank 0 keeps it, so it must end "
+                                 "last") from e
+        if kind != b"ok":
+            raise (DistTimeoutError if kind == b"late" else DistStoreError)(reply.decode())
+        return reply
+
+    def put(self, key, value):
+        self._ask(b"put", key, value)
+
+    def get(self, key, timeout):
+        return self._ask(b"get", key, timeout, patience=timeout)
+
+    def wait(self, keys, timeout):
+        self._ask(b"wait", timeout, *keys, patience=timeout)
+
+    def add(self, key, amount):
+        return int(self._ask(b"add", key, amount))
+
+    def append(self, key, value):
+        self._ask(b"append", key, value)
+
+    def compare_set(self, key, expected, desired):
+        return self._ask(b"compare_set", key, expected, desired)
+
+    def delete(self, key):
+        return bool(self._ask(b"delete", key))
+
+    def has(self, keys):
+        return bool(self._ask(b"has", *keys))
+
+    def count(self):
+        return int(self._ask(b"count"))
+
+    def close(self):
+        self.here.__dict__.pop("sock", None)
+
+
+class ServedStore(Store):
+    """Store of a server, which may run in this process. With a world size it waits until that many processes have come."""
+
+    def __init__(self, server: StoreServer | None, client: StoreClient, world_size: int | None, timeout):
+        super().__init__(timeout)
+        self._server = server
+        self.table = self._client = client
+        if world_size:
+            self._meet(world_size)
+
+    def _meet(self, world_size):
+        """Return when the expected number of processes has arrived."""
+        if self.table.add("init/joined", 1) >= world_size:
+            self.table.put("init/complete", b"1")
+        if self._server is not None:
+            self.table.wait(["init/complete"], seconds(self.timeout))
+
+    def close(self):
+        """Drop the connection, and stop serving."""
+        self._client.close()
+        if self._server is not None:
+            self._server.close()
+
+    def __del__(self):
+        if hasattr(self, "_client"):
+            self.close()
