@@ -79,8 +79,8 @@ from .runtime.core.tensor import Tensor as Tensor
 from .runtime.cuda import api as _api
 from .runtime.cuda.driver.streams import Event as Event
 from .runtime.cuda.driver.streams import Stream as Stream
-from .runtime.distributed.engines import futures as futures
-from .runtime.distributed.engines.futures import Future as Future
+from .runtime.distributed.groups import futures as futures
+from .runtime.distributed.groups.futures import Future as Future
 from .runtime.linalg import fft as fft
 from .runtime.linalg import linalg as linalg
 from .runtime.linalg import special as special

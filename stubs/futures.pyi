@@ -1,1 +1,1 @@
-from .runtime.distributed.engines.futures import *
+from .runtime.distributed.groups.futures import *

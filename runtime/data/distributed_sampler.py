@@ -11,7 +11,7 @@ from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
 
-world = lazy(__package__, "..distributed.engines.world")
+world = lazy(__package__, "..distributed.groups.world")
 
 
 class DistributedSampler(Sampler):

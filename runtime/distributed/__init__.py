@@ -10,14 +10,14 @@ from .collectives.collectives import *
 from .collectives.device_mesh import DeviceMesh, init_device_mesh
 from .collectives.object_collectives import *
 from .collectives.point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from .engines.distributed_errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
-from .engines.process_group import ProcessGroup, Work
 from .engines.reduce_op import ReduceOp
-from .engines.store import FileStore, HashStore, PrefixStore, Store
-from .engines.tcp_store import TCPStore
-from .engines.world import *
-from .engines.world import default_pg_timeout, get_node_local_rank
+from .groups.process_group import ProcessGroup, Work
+from .groups.world import *
+from .groups.world import default_pg_timeout, get_node_local_rank
 from .launchers import rpc
+from .stores.distributed_errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
+from .stores.store import FileStore, HashStore, PrefixStore, Store
+from .stores.tcp_store import TCPStore
 from .training.grad_bucket import GradBucket
 
 __all__ = [

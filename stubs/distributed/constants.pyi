@@ -1,1 +1,1 @@
-from ..runtime.distributed.engines.world import *
+from ..runtime.distributed.groups.world import *

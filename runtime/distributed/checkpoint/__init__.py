@@ -5,7 +5,7 @@ written once. Ranks read what they request, however many there are then. Files a
 nothing.
 """
 
-from ..engines.distributed_errors import CheckpointException
+from ..stores.distributed_errors import CheckpointException
 from .folder_format import DefaultLoadPlanner, DefaultSavePlanner, FileSystemReader, FileSystemWriter, Stateful
 from .loading import load, load_state_dict
 from .saving import async_save, save, save_state_dict

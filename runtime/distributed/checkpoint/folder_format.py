@@ -11,7 +11,7 @@ from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
 from ...serialization.read_budget import count_of
 from ...serialization.save_load import load as load_file
-from ..engines.distributed_errors import CheckpointException
+from ..stores.distributed_errors import CheckpointException
 from .torch_format import TorchFolder, budget_of, is_torchs
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]

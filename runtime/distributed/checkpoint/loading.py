@@ -5,7 +5,7 @@ from typing import Any
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ..engines.distributed_errors import CheckpointException
+from ..stores.distributed_errors import CheckpointException
 from ..tensor.dtensor import DTensor
 from ..tensor.dtensor_factories import sharded
 from ..tensor.sharded_layout import Piece

@@ -15,9 +15,9 @@ from ....ir.errors import ArgumentError
 from ...core.tensor import Tensor
 from ...serialization.save_load import save as save_file
 from ..collectives.object_collectives import all_gather_object
-from ..engines.distributed_errors import CheckpointException
-from ..engines.futures import Future
-from ..engines.world import is_initialized, the_group
+from ..groups.futures import Future
+from ..groups.world import is_initialized, the_group
+from ..stores.distributed_errors import CheckpointException
 from ..tensor.dtensor import DTensor
 from ..tensor.sharded_layout import Piece, place_in, without_terms
 from .folder_format import INDEX, DefaultSavePlanner, file_name, flattened, folder_of, numbers_of, require_planner

@@ -8,9 +8,9 @@ from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor, wrap
 from ...nn.parallel import DataParallel, DistributedDataParallel
 from ..collectives.object_collectives import broadcast_object_list
-from ..engines.world import get_rank, is_initialized
 from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..fsdp.settings import StateDictType
+from ..groups.world import get_rank, is_initialized
 from ..tensor.dtensor import DTensor
 from ..tensor.dtensor_factories import sharded
 from ..tensor.sharded_layout import Piece, without_terms

@@ -18,7 +18,7 @@ from ...serialization import torch_files
 from ...serialization.read_budget import ReadBudget, count_of
 from ...serialization.safe_unpickler import Callable_, PickleMachine, are_atoms
 from ...serialization.save_load import load as load_file
-from ..engines.distributed_errors import CheckpointException
+from ..stores.distributed_errors import CheckpointException
 
 _MODULES = {"metadata": ("Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata", "MetadataIndex",
                          "TensorProperties", "_MEM_FORMAT_ENCODING", "StorageMeta"),

@@ -1,6 +1,6 @@
 """Checkpoint formats of other libraries, which are not supported. Programs may look for these names."""
 
-from ..engines.distributed_errors import refused
+from ..stores.distributed_errors import refused
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter", "consolidate_safetensors_files"]
 

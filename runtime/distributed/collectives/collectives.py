@@ -10,11 +10,11 @@ from ...core.device_array import DeviceArray
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
-from ..engines.distributed_errors import DistTimeoutError
 from ..engines.engine import as_array, others
 from ..engines.reduce_op import ReduceOp, check_op, combined
-from ..engines.store import seconds
-from ..engines.world import member_of
+from ..groups.world import member_of
+from ..stores.distributed_errors import DistTimeoutError
+from ..stores.store import seconds
 
 __all__ = ["all_gather", "all_gather_into_tensor", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
            "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor",

@@ -7,8 +7,8 @@ import numpy as np
 
 from ....ir.errors import ArgumentError
 from ...core.tensor import wrap
-from ..engines.process_group import ProcessGroup
-from ..engines.world import get_rank, get_world_size, init_process_group, is_initialized, new_group, the_group
+from ..groups.process_group import ProcessGroup
+from ..groups.world import get_rank, get_world_size, init_process_group, is_initialized, new_group, the_group
 from .object_collectives import all_gather_object
 
 __all__ = ["DeviceMesh", "init_device_mesh"]

@@ -11,7 +11,7 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
 from ..engines.reduce_op import ReduceOp, check_op
-from ..engines.world import member_of
+from ..groups.world import member_of
 from . import collectives
 from .collectives import check_tensor, place_of
 

@@ -7,7 +7,7 @@ from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 from ..engines.reduce_op import ReduceOp
-from ..engines.world import the_group
+from ..groups.world import the_group
 from . import differentiable_collectives
 from .device_mesh import DeviceMesh
 

@@ -1,8 +1,8 @@
 """Collectives as methods of ProcessGroup. Ranks are positions in the group; all methods return a Work."""
 
 from ....ir.errors import ArgumentError
-from ..engines.process_group import ProcessGroup
 from ..engines.reduce_op import ReduceOp
+from ..groups.process_group import ProcessGroup
 from . import collectives, point_to_point
 
 

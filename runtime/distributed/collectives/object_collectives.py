@@ -11,8 +11,8 @@ import numpy as np
 from ....ir.errors import ArgumentError
 from ...serialization.save_load import load, save
 from ..engines.engine import others
-from ..engines.store import seconds
-from ..engines.world import member_of
+from ..groups.world import member_of
+from ..stores.store import seconds
 from .collectives import place_of
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",

@@ -3,11 +3,11 @@
 from concurrent.futures import Future
 
 from ....ir.errors import ArgumentError
-from ..engines.distributed_errors import DistBackendError, DistTimeoutError
 from ..engines.engine import as_array, flat_bytes, others
-from ..engines.process_group import Work
-from ..engines.store import seconds
-from ..engines.world import member_of
+from ..groups.process_group import Work
+from ..groups.world import member_of
+from ..stores.distributed_errors import DistBackendError, DistTimeoutError
+from ..stores.store import seconds
 from .collectives import check_tensor, deliver, host, place_of
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]

@@ -1,5 +1,5 @@
-"""Engines and groups: stores where ranks meet, engines that connect them, process groups, membership of a run.
+"""Engines: each connects the ranks of a run, by shared memory or over TCP. Channels: collectives of a group on an engine.
 
-Way in: `world.init_process_group`, `engine.Engine`, `store.Store`, `process_group.Work`. Each message names its collective;
-ranks with different ones raise an error. The room knows no tensor operator.
+Way in: `engine.Engine`, `engine.Channel`. Each message names its collective; ranks with different ones raise an error. The room
+knows no tensor.
 """

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .distributed_errors import DistBackendError
+from ..stores.distributed_errors import DistBackendError
+from ..stores.store import seconds
 from .inbox import Inbox
 from .reduce_op import combined
-from .store import seconds
 
 COLLECTIVES = -1            # tag of collectives; users' tags are 0 and above
 _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others

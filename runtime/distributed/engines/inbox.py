@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir.locks import new_condition
-from .distributed_errors import DistBackendError, DistTimeoutError
+from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 
 
 class Message(NamedTuple):

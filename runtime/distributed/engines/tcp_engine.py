@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .distributed_errors import DistNetworkError, DistTimeoutError
+from ..stores.distributed_errors import DistNetworkError, DistTimeoutError
+from ..stores.handshake import admit, introduce
+from ..stores.socket_messages import connect, is_loopback, read, read_into, write_all
+from ..stores.store import PrefixStore, seconds
 from .engine import Engine
-from .handshake import admit, introduce
 from .inbox import Inbox
-from .socket_messages import connect, is_loopback, read, read_into, write_all
-from .store import PrefixStore, seconds
 
 _HEADER = struct.Struct("<qqQH")        # group, tag, bytes of the body, bytes of the note
 _HELLO = struct.Struct("<I")            # the caller's rank

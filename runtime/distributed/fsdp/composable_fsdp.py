@@ -17,7 +17,7 @@ from ...nn.base.module import Module
 from ...nn.parallel.reducer import tensors_in
 from ...pytree.pytree import tree_map
 from ..collectives.device_mesh import DeviceMesh, init_device_mesh
-from ..engines.world import get_world_size
+from ..groups.world import get_world_size
 from ..tensor import DTensor, Shard
 from .gradient_reduction import current_backward
 from .parameter_group import Entry, ParameterGroup

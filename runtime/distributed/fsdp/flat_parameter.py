@@ -20,7 +20,7 @@ from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ..collectives.collectives import host
 from ..collectives.object_collectives import all_gather_object
-from ..engines.world import member_of
+from ..groups.world import member_of
 from .gathered_parameters import GatheredParameters, Slot, next_number
 from .wrap_policies import is_unit, named_modules_of_unit
 

@@ -20,9 +20,9 @@ from ...core.tensor import Tensor
 from ...nn.parallel.reducer import tensors_in
 from ...pytree.pytree import tree_map
 from ..collectives.collectives import all_reduce, copy_from
-from ..engines.process_group import ProcessGroup
 from ..engines.reduce_op import ReduceOp
-from ..engines.world import is_initialized, member_of
+from ..groups.process_group import ProcessGroup
+from ..groups.world import is_initialized, member_of
 from .flat_parameter import Groups, Unit, units_below, wants_gradients
 from .gradient_reduction import GradientReducer, current_backward
 from .module_state import ModuleStates

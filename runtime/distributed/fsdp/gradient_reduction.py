@@ -18,7 +18,7 @@ from ...core.tensor import wrap
 from ...optim.optimizer import register_optimizer_step_pre_hook
 from ..collectives.collectives import host
 from ..engines.reduce_op import ReduceOp
-from ..engines.world import member_of
+from ..groups.world import member_of
 
 
 class BackwardPass:

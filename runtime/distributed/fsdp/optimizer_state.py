@@ -7,7 +7,7 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ..collectives.object_collectives import all_gather_object, broadcast_object_list
-from ..engines.world import the_group
+from ..groups.world import the_group
 from ..tensor.sharded_layout import Piece
 from .module_state import ModuleStates, _segment_of
 from .settings import OptimStateKeyType, StateDictType

@@ -18,7 +18,7 @@ from ...nn.base.parameter import Parameter
 from ..collectives.collectives import host
 from ..engines.engine import as_array, others
 from ..engines.reduce_op import ReduceOp
-from ..engines.world import member_of
+from ..groups.world import member_of
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.sharded_layout import bounds, nesting, part_sizes

@@ -18,7 +18,7 @@ import uuid
 from ....ir import target
 from ....ir.errors import ArgumentError
 from ...core.device import DRIVERS, available
-from ..engines.handshake import ADVICE, SECRET
+from ..stores.handshake import ADVICE, SECRET
 
 __all__ = ["main", "parse_args", "run"]
 

@@ -1,6 +1,6 @@
 """`ingot.distributed.rpc`: unavailable. Processes that compute together send tensors by `ingot.distributed`."""
 
-from ..engines.distributed_errors import refused
+from ..stores.distributed_errors import refused
 
 __all__ = ["init_rpc", "is_available", "remote", "rpc_async", "rpc_sync", "shutdown"]
 

@@ -8,8 +8,8 @@ from functools import partial
 
 from ....ir import dtype as dt
 from ..collectives.collectives import all_reduce
-from ..engines.futures import Future
-from ..engines.world import the_group
+from ..groups.futures import Future
+from ..groups.world import the_group
 from . import power_sgd
 
 __all__ = ["DDPCommHookType", "allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",

@@ -8,8 +8,8 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...optim.optimizer import Optimizer
 from ..collectives.collectives import all_reduce
-from ..engines.futures import Future
-from ..engines.world import member_of, new_subgroups, the_group
+from ..groups.futures import Future
+from ..groups.world import member_of, new_subgroups, the_group
 from .comm_hooks import allreduce_hook, noop_hook
 
 __all__ = ["ModelAverager", "PeriodicModelAverager", "PostLocalSGDOptimizer", "PostLocalSGDState", "post_localSGD_hook"]

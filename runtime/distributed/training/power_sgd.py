@@ -10,8 +10,8 @@ from ...api.register.register import FUNCTIONS
 from ...core.random import Generator
 from ...linalg.linalg import qr
 from ..collectives.collectives import all_reduce
-from ..engines.futures import Future
-from ..engines.world import the_group
+from ..groups.futures import Future
+from ..groups.world import the_group
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 

@@ -11,7 +11,7 @@ from ...autograd.grad_mode import no_grad
 from ...optim.optimizer import Optimizer
 from ..collectives.collectives import broadcast
 from ..collectives.object_collectives import gather_object
-from ..engines.world import member_of
+from ..groups.world import member_of
 from .local_sgd import PostLocalSGDOptimizer
 from .uneven_inputs import Join, Joinable, JoinHook
 

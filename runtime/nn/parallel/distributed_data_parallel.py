@@ -10,7 +10,7 @@ from ...core.tensor import Tensor
 from ...distributed.collectives.collectives import copy_from
 from ...distributed.collectives.object_collectives import all_gather_object
 from ...distributed.engines.reduce_op import ReduceOp
-from ...distributed.engines.world import is_initialized, member_of
+from ...distributed.groups.world import is_initialized, member_of
 from ...distributed.training.uneven_inputs import Join, Joinable, JoinHook
 from ...pytree.pytree import tree_map
 from ..base.module import Module

@@ -17,9 +17,9 @@ from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ...distributed.collectives.collectives import host
-from ...distributed.engines.futures import Future
 from ...distributed.engines.reduce_op import ReduceOp
-from ...distributed.engines.world import member_of
+from ...distributed.groups.futures import Future
+from ...distributed.groups.world import member_of
 from ...distributed.training.grad_bucket import GradBucket
 
 FIRST_BUCKET_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...distributed.collectives.differentiable_collectives import all_reduce
-from ...distributed.engines.world import is_initialized, the_group
+from ...distributed.groups.world import is_initialized, the_group
 from ..layers.norm import _BatchNorm
 
 __all__ = ["SyncBatchNorm"]

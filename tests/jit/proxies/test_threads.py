@@ -54,7 +54,7 @@ def beside():
 
 @pytest.mark.parametrize("kind", [
     *sorted(SERVICES), "ipykernel.control", "tqdm._monitor", "function of execnet.gateway_base",
-    "function of multiprocessing.resource_sharer", "function of ingot.runtime.distributed.engines.tcp_store"])
+    "function of multiprocessing.resource_sharer", "function of ingot.runtime.distributed.stores.tcp_store"])
 def test_threads_of_services_do_not_restrict_a_recording(beside, kind):
     beside(kind)
     assert is_alone()

@@ -18,12 +18,12 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
-from ingot.runtime.distributed.engines.distributed_errors import DistError
 from ingot.runtime.distributed.engines.engine import COLLECTIVES
 from ingot.runtime.distributed.engines.local import local_engine
-from ingot.runtime.distributed.engines.local.links import INLINE_BYTES
-from ingot.runtime.distributed.engines.local.local_engine import LocalEngine
-from ingot.runtime.distributed.engines.local_store import LocalStore
+from ingot.runtime.distributed.engines.local_engine import LocalEngine
+from ingot.runtime.distributed.engines.local_links import INLINE_BYTES
+from ingot.runtime.distributed.stores.distributed_errors import DistError
+from ingot.runtime.distributed.stores.local_store import LocalStore
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_memory_that_is_read_is_not_used_again(pair):
 
 
 def test_what_is_too_much_to_keep_goes_back_to_the_system(pair, monkeypatch):
-    monkeypatch.setattr("ingot.runtime.distributed.engines.local.shared_blocks._KEPT", 1 << 20)
+    monkeypatch.setattr("ingot.runtime.distributed.engines.shared_blocks._KEPT", 1 << 20)
     first, second = pair
     for _ in range(3):
         for i in range(6):

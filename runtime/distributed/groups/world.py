@@ -9,14 +9,14 @@ from ....ir.errors import ArgumentError
 from ...core.device import as_device
 from ...core.state import tls
 from ...core.switches import question
+from ..stores.distributed_errors import DistBackendError, DistError
+from ..stores.local_store import LocalStore
+from ..stores.socket_messages import is_loopback
+from ..stores.store import FileStore, PrefixStore, Store
+from ..stores.store_service import ServedStore
+from ..stores.tcp_store import TCPStore
 from .choose_engine import chosen_engine
-from .distributed_errors import DistBackendError, DistError
-from .local_store import LocalStore
 from .process_group import ProcessGroup
-from .socket_messages import is_loopback
-from .store import FileStore, PrefixStore, Store
-from .store_service import ServedStore
-from .tcp_store import TCPStore
 
 __all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
            "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",

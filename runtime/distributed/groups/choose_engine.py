@@ -3,12 +3,12 @@
 import os
 
 from ....ir.errors import ArgumentError
-from .distributed_errors import DistBackendError
-from .engine import Engine
-from .local.local_engine import LocalEngine
-from .meeting import on_one_machine
-from .store import Store, seconds
-from .tcp_engine import TCPEngine
+from ..engines.engine import Engine
+from ..engines.local_engine import LocalEngine
+from ..engines.tcp_engine import TCPEngine
+from ..stores.distributed_errors import DistBackendError
+from ..stores.meeting import on_one_machine
+from ..stores.store import Store, seconds
 
 _ENGINES: dict[str, type] = {e.name: e for e in (LocalEngine, TCPEngine)}
 

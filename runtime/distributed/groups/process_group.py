@@ -6,10 +6,10 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
+from ..engines.engine import Engine
+from ..stores.distributed_errors import DistError, DistTimeoutError
+from ..stores.store import seconds
 from . import futures
-from .distributed_errors import DistError, DistTimeoutError
-from .engine import Engine
-from .store import seconds
 
 
 class Work:

@@ -18,12 +18,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..distributed_errors import DistBackendError, DistError, DistNetworkError, DistTimeoutError
-from ..engine import Engine
-from ..inbox import Inbox
-from ..meeting import meet
-from ..store import PrefixStore, seconds
-from .links import INLINE_BYTES, Link, peer
+from ..stores.distributed_errors import DistBackendError, DistError, DistNetworkError, DistTimeoutError
+from ..stores.meeting import meet
+from ..stores.store import PrefixStore, seconds
+from .engine import Engine
+from .inbox import Inbox
+from .local_links import INLINE_BYTES, Link, peer
 from .shared_blocks import Block, SharedBlocks
 
 _HELLO = struct.Struct("<I32s")         # the caller's rank, and the token of the run

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .....ir.locks import new_lock
-from ..distributed_errors import DistBackendError, DistError, DistNetworkError
+from ....ir.locks import new_lock
+from ..stores.distributed_errors import DistBackendError, DistError, DistNetworkError
 from .shared_blocks import Block, SharedBlocks, mapped
 
 INLINE_BYTES = 1 << 14      # larger bodies are lent in shared memory

@@ -8,8 +8,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from .....ir.locks import new_lock
-from ..distributed_errors import DistBackendError
+from ....ir.locks import new_lock
+from ..stores.distributed_errors import DistBackendError
 
 _LEAST = 1 << 16        # bytes of the smallest block
 _KEPT = 1 << 28         # bytes of blocks that are kept for later, in all
