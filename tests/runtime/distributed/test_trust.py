@@ -15,8 +15,8 @@ import private_names  # noqa: F401
 import ranks
 from ingot import distributed as dist
 from ingot.ir.errors import FileError
-from ingot.runtime.distributed.engines import handshake
 from ingot.runtime.distributed.engines.tcp_engine import TCPEngine
+from ingot.runtime.distributed.stores import handshake
 
 
 @pytest.fixture

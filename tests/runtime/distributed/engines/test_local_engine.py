@@ -18,8 +18,8 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
+from ingot.runtime.distributed.engines import local_engine
 from ingot.runtime.distributed.engines.engine import COLLECTIVES
-from ingot.runtime.distributed.engines.local import local_engine
 from ingot.runtime.distributed.engines.local_engine import LocalEngine
 from ingot.runtime.distributed.engines.local_links import INLINE_BYTES
 from ingot.runtime.distributed.stores.distributed_errors import DistError
