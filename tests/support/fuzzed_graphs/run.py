@@ -215,7 +215,9 @@ def _compare(case, graph, results, want):
     types = [(r.shape, r.dtype) for r in results], [(w.shape, w.dtype) for w in want]
     if types[0] != types[1]:
         return "another type", f"{types[0]}, the reference gives {types[1]}"
-    if case.name in NOT_UNIQUE or not case.compared:
+    # processors differ in what a number becomes that an unsigned dtype cannot hold
+    undefined = case.name == "cast" and any(w.dtype.kind == "u" for w in want)
+    if case.name in NOT_UNIQUE or undefined or not case.compared:
         return "same", ""
     narrowest = min([v.dtype.itemsize // (2 if v.dtype.np.kind == "c" else 1) for v in graph.values() if v.dtype.is_inexact],
                     default=8)
