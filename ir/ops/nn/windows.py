@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from ...errors import ShapeError
-from ...opdef.param_checks import check_ints, check_sizes
+from ...opdef.param_checks import check_int, check_ints, check_sizes
 from ...symbols.symbolic import hint
 
 _MOST = (1 << 31) - 1       # of a number of a window, whose products fit in 64 bits
@@ -34,28 +34,34 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
         raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
                          f"each spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, "
                          f"dilation={dilation}")
-    for what, numbers in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
-        check_ints(numbers, f"{name} of {x}: {what}", least=1, most=_MOST)
-    for n, pair in zip(x.shape[2:], padding):
-        low, high = check_ints(pair, f"{name} of {x}: padding", 2, -_MOST, _MOST)
-        if hint(n) + min(low, 0) + min(high, 0) < 0:
-            raise ShapeError(f"{name} of {x}: padding {padding} cuts more than there is")
-    counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
-    if any(n < 1 for n in counts):
-        spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
-        raise ShapeError(f"{name} of {x}: the padded input {padded_sizes(x.shape[2:], padding)} is smaller than the window "
-                         f"{spans}; use a smaller kernel or more padding")
-    _check_padding(name, x, padding, counts)
-    return counts
+    counts, padded = [], False
+    for n, k, s, pair, d in zip(x.shape[2:], kernel, stride, padding, dilation):
+        if not type(k) is type(s) is type(d) is int or not (1 <= k <= _MOST and 1 <= s <= _MOST and 1 <= d <= _MOST):
+            for what, number in (("kernel", k), ("stride", s), ("dilation", d)):
+                check_int(number, f"{name} of {x}: {what}", 1, _MOST)
+        if pair != (0, 0) or not type(pair[0]) is type(pair[1]) is int:
+            padded = True
+            low, high = check_ints(pair, f"{name}: padding", 2, -_MOST, _MOST)
+            if hint(n) + min(low, 0) + min(high, 0) < 0:
+                raise ShapeError(f"{name} of {x}: padding {padding} cuts more than there is")
+        count = window_count(n, k, s, pair, d)
+        if count < 1:
+            spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
+            raise ShapeError(f"{name} of {x}: the padded input {padded_sizes(x.shape[2:], padding)} is smaller than the window "
+                             f"{spans}; use a smaller kernel or more padding")
+        counts.append(count)
+    if padded:
+        _check_padding(name, x, padding, counts)
+    return tuple(counts)
 
 
 def _check_padding(name, x, padding, counts):
     """Refuse padding beside which input and result are nothing: it would cost time and memory that no shape shows."""
-    if not any(itertools.chain.from_iterable(padding)):
+    planes, padded = (prod(map(hint, sizes)) for sizes in (x.shape[:2], padded_sizes(x.shape[2:], padding)))
+    if max(planes, 1) * padded <= _SPARE:
         return
     planes = prod(check_sizes(x.shape[:2]))
-    inside, result = (prod(check_sizes(s, f"{name} of {x}: shape")) for s in (x.shape[2:], counts))
-    padded = prod(map(hint, padded_sizes(x.shape[2:], padding)))
+    inside, result = prod(check_sizes(x.shape[2:])), prod(check_sizes(tuple(counts), "the number of windows"))
     if planes * padded > _SPARE + _TIMES * planes * (inside + result):
         raise ShapeError(f"{name} of {x}: padding {padding} makes planes of {padded} elements for {result} windows")
 
