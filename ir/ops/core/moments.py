@@ -194,19 +194,21 @@ def _norm_vjp(g, out, x, *, ord, dim, keepdim):
     if ord == 1:
         return ew.mul(ew.sign(x), back(g, x.shape, dim))
     if ord == 2:
-        return ew.mul(x, back(_unless_zero(out, g, 1.0), x.shape, dim))
+        return ew.mul(x, back(ew.div(_unless_zero(out, g), _level(out)), x.shape, dim))
     if abs(ord) == math.inf:
         share, hit = shares(g, ew.abs_(x), out, dim)
         return ew.where(hit, ew.mul(ew.sign(x), share), 0.0)
-    size = ew.where(ew.eq(x, 0.0), 1.0, ew.abs_(x))
-    slope = ew.mul(ew.sign(x), ew.pow_(size, ord - 1.0))
-    return ew.mul(slope, back(_unless_zero(out, g, ord - 1.0), x.shape, dim))
+    part = ew.div(ew.abs_(x), back(_level(out), x.shape, dim))     # whose powers do not overflow, as those of x and out do
+    slope = ew.mul(ew.sign(x), ew.pow_(ew.where(ew.eq(x, 0.0), 1.0, part), ord - 1.0))
+    return ew.mul(slope, back(_unless_zero(out, g), x.shape, dim))
 
 
-def _unless_zero(out, g, power):
-    zero = ew.eq(out, 0.0)
-    safe = ew.where(zero, 1.0, out)
-    return ew.where(zero, 0.0, ew.div(g, safe if power == 1 else ew.pow_(safe, power)))
+def _level(out):
+    return ew.where(ew.eq(out, 0.0), 1.0, out)
+
+
+def _unless_zero(out, g):
+    return ew.where(ew.eq(out, 0.0), 0.0, g)
 
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),

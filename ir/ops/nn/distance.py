@@ -74,7 +74,7 @@ def _grad_ref(g, out, x, y, *, ord):
         slope = np.zeros_like(gaps)
     elif abs(ord) == np.inf:
         hit = size == far
-        slope = np.sign(gaps) * hit / hit.sum(-2, keepdims=True).astype(x.dtype)
+        slope = np.sign(gaps) * hit / np.maximum(hit.sum(-2, keepdims=True), 1).astype(x.dtype)
     else:
         near = (size == 0) | (far == 0)
         slope = np.where(near, 0, np.sign(gaps) * (np.where(near, 1, size) / np.where(far == 0, 1, far)) ** (ord - 1))
