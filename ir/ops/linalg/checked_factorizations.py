@@ -6,6 +6,7 @@ from ... import dtype as dt
 from ...blas_threads import suited
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Host, op
+from ...opdef.param_checks import check_flag
 from ..core import elementwise as ew
 from .factorizations import cholesky_gradient, inv, of_matrix, positive_factor, solve, textbook
 from .products import matmul, transpose_last
@@ -17,6 +18,7 @@ NOT_POSITIVE = "its leading minor of order {0} is not positive"
 
 def _with_info(x, *, check):
     """Return the type of a result like matrices, and that of an info number for each matrix."""
+    check_flag(check, "check")
     return x, x.with_shape(x.shape[:-2]).with_dtype(dt.int32)
 
 

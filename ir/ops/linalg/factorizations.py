@@ -15,6 +15,7 @@ from ...blas_threads import suited
 from ...errors import LinAlgError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Host, op
+from ...opdef.param_checks import check_flag, check_number
 from ..core import elementwise as ew
 from ..core.complex_numbers import PARTS, complex_, conj, imag
 from ..core.shape import cat, diagonal, diagonal_scatter, expand, full, iota, reshape, slice_
@@ -155,7 +156,12 @@ def _pinv(x, *, rcond):
     return np.linalg.pinv(x, rcond=rcond).astype(x.dtype, copy=False)
 
 
-pinv = op("pinv", infer=of_matrix("pinv", lambda x, *, rcond: x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2])), False),
+def _turned(x, *, rcond):
+    check_number(rcond, "pinv: rcond", 0)
+    return x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2]))
+
+
+pinv = op("pinv", infer=of_matrix("pinv", _turned, False),
           ref=lapack("pinv", _pinv), vjp=textbook(lambda g, out, x, *, rcond, needs: (pinv_gradient(g, out, x),)), saves=(0, 1),
           lower=Host(), batch=LEADING, numbers=("rcond",),
           doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
@@ -183,6 +189,7 @@ pinv_above = op("pinv_above", infer=_infer_pinv_above, ref=lapack("pinv", _pinv_
 
 def _infer_lstsq(a, b, *, rcond):
     check_matrix("lstsq", a, square=False)
+    check_number(rcond, "lstsq: rcond", 0)
     if a.dtype is not b.dtype or b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
         raise ShapeError(f"lstsq takes matrices and right-hand sides with as many rows, got {a} and {b}")
     rank = a.with_shape(a.shape[:-2]).with_dtype(dt.int64)
@@ -247,6 +254,7 @@ cholesky = op("cholesky", infer=of_matrix("cholesky"), ref=lapack("cholesky", po
 
 def _infer_qr(x, *, complete):
     check_matrix("qr", x, square=False)
+    check_flag(complete, "qr: complete")
     m, n = x.shape[-2:]
     k = m if complete else min(m, n)
     return x.with_shape((*x.shape[:-2], m, k)), x.with_shape((*x.shape[:-2], k, n))
@@ -294,6 +302,7 @@ qr = op("qr", infer=_infer_qr, ref=lapack("qr", _qr),
 
 def _infer_svd(x, *, full):
     check_matrix("svd", x, square=False)
+    check_flag(full, "svd: full")
     m, n = x.shape[-2:]
     k, lead = min(m, n), x.shape[:-2]
     values = real_part(x.with_shape((*lead, k)))

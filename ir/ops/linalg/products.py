@@ -8,6 +8,7 @@ from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import Composite, Host, Template, op
+from ...opdef.param_checks import check_dim
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import all_repeated, lifted, repeated
@@ -113,7 +114,7 @@ mv = op("mv", infer=_infer_mv, ref=reference(np.matmul),
 def _infer_cross(x, y, *, dim):
     if x.dtype is not y.dtype:
         raise DTypeError(f"cross takes two tensors of one dtype, got {x} and {y}; cast one with .to()")
-    if x.shape != y.shape or x.shape[dim] != 3:
+    if x.shape != y.shape or x.shape[check_dim(dim, x.ndim, "cross: dim")] != 3:
         raise ShapeError(f"cross takes two tensors of one shape with 3 numbers along dim {dim}, got {x} and {y}")
     return x
 

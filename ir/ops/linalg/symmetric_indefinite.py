@@ -8,6 +8,7 @@ from ... import dtype as dt
 from ...errors import ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
+from ...opdef.param_checks import check_flag
 from .factorizations import lapack
 from .matrix_rules import check_matrix
 from .triangular import check_system, flipped, require_info, size_of
@@ -17,6 +18,8 @@ _ALPHA = (1 + 17 ** 0.5) / 8           # how much smaller a diagonal element may
 
 def _infer_ldl(x, *, hermitian, check):
     check_matrix("ldl_factor", x)
+    check_flag(hermitian, "ldl_factor: hermitian")
+    check_flag(check, "ldl_factor: check")
     return x, x.with_shape(x.shape[:-1]).with_dtype(dt.int32), x.with_shape(x.shape[:-2]).with_dtype(dt.int32)
 
 
@@ -89,6 +92,7 @@ ldl_factor = op("ldl_factor", infer=_infer_ldl, ref=_ldl, vjp=NO_GRAD, lower=Hos
 
 def _infer_ldl_solve(factors, pivots, b, *, hermitian):
     check_system("ldl_solve", factors, b)
+    check_flag(hermitian, "ldl_solve: hermitian")
     if not pivots.dtype.is_integer or pivots.shape != factors.shape[:-1]:
         raise ShapeError(f"ldl_solve takes the pivots of ldl_factor, got {pivots} for {factors}")
     return b

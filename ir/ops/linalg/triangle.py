@@ -9,6 +9,7 @@ from ...errors import ShapeError
 from ...opdef.aval import Aval
 from ...opdef.batch_rules import LEADING, SAME
 from ...opdef.op import NO_GRAD, Composite, op
+from ...opdef.param_checks import MOST, check_flag, check_int, check_sizes
 from ..core import elementwise as ew
 from ..core.shape import expand, iota, reshape
 
@@ -21,7 +22,13 @@ def _mask_body(like, *, rows, cols, offset):
     return ew.le(ew.sub(expand(j, shape=(rows, cols)), expand(i, shape=(rows, cols))), offset)
 
 
-triangle = op("triangle", infer=lambda like, *, rows, cols, offset: Aval((rows, cols), dt.bool_),
+def _infer_mask(like, *, rows, cols, offset):
+    check_sizes((rows, cols), "triangle: rows and cols")
+    check_int(offset, "triangle: offset", -MOST, MOST)
+    return Aval((rows, cols), dt.bool_)
+
+
+triangle = op("triangle", infer=_infer_mask,
               ref=lambda like, *, rows, cols, offset: np.tri(rows, cols, offset, dtype=np.bool_), vjp=NO_GRAD,
               lower=Composite(_mask_body), batch=SAME, traits=("exact", "ref_first"),
               doc="Whether each element of a matrix lies on or below a diagonal; `like` only lends its device.")
@@ -30,6 +37,8 @@ triangle = op("triangle", infer=lambda like, *, rows, cols, offset: Aval((rows, 
 def _infer_part(x, *, offset, lower):
     if x.ndim < 2:
         raise ShapeError(f"a triangle needs at least 2 dimensions, got {x}")
+    check_int(offset, "triangle_part: offset", -MOST, MOST)
+    check_flag(lower, "triangle_part: lower")
     return x
 
 

@@ -12,6 +12,8 @@ from ... import dtype as dt
 from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
+from ...opdef.param_checks import check_flag, check_int, check_sizes
+from ...symbols.symbolic import hint
 from ..core import elementwise as ew
 from ..core.shape import cat, full, iota, slice_
 from .matrix_rules import adjoint, check_matrix, lower
@@ -80,7 +82,13 @@ def _triangular_a(g, out, a, b, *, upper, unit):
     return ew.neg(triangle(matmul(back, transpose_last(out)), upper, off))
 
 
-solve_triangular = op("solve_triangular", infer=of_system("solve_triangular", lambda a, b, *, upper, unit: b),
+def _solution(a, b, *, upper, unit):
+    check_flag(upper, "solve_triangular: upper")
+    check_flag(unit, "solve_triangular: unit")
+    return b
+
+
+solve_triangular = op("solve_triangular", infer=of_system("solve_triangular", _solution),
                       ref=lambda a, b, *, upper, unit: substituted(a, b, upper, unit),
                       vjp=(_triangular_a, lambda g, out, a, b, *, upper, unit:
                            solve_triangular(transpose_last(a), g, upper=not upper, unit=unit)), lower=Host(), batch=LEADING,
@@ -142,6 +150,8 @@ def require_info(name, info, what):
 
 def _infer_lu(x, *, pivot, check):
     check_matrix("lu_factor", x, square=False)
+    check_flag(pivot, "lu_factor: pivot")
+    check_flag(check, "lu_factor: check")
     *lead, m, n = x.shape
     return x, x.with_shape((*lead, min(m, n))).with_dtype(dt.int32), x.with_shape(tuple(lead)).with_dtype(dt.int32)
 
@@ -230,9 +240,11 @@ def _exchanged(rows, pivots) -> list:
 def _infer_permutation(pivots, like, *, rows):
     if not pivots.dtype.is_integer or not pivots.ndim:
         raise DTypeError(f"lu_unpack takes the pivots of lu_factor, integers, got {pivots}")
-    if pivots.shape[-1] > rows:
+    if check_int(rows, "lu_unpack: rows") < hint(pivots.shape[-1]):
         raise ArgumentError(f"lu_unpack: {pivots.shape[-1]} pivots for {rows} rows")
-    return like.with_shape((*pivots.shape[:-1], rows, rows))
+    shape = (*pivots.shape[:-1], rows, rows)
+    check_sizes(shape, f"lu_unpack of {pivots}: shape")
+    return like.with_shape(shape)
 
 
 def _permutation(pivots, like, *, rows):

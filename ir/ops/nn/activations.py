@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Composite, op
+from ...opdef.param_checks import check_element, check_number
 from ...reference import scalar_functions
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -149,7 +150,20 @@ def _hardtanh_vjp(g, out, x, *, min_val, max_val):
     return ew.where(ew.logical_or(ew.le(out, min_val), ew.ge(out, max_val)), 0.0, g)
 
 
-hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
+def _infer_limited(name, x, **numbers):
+    """Return the type of a real value some of whose elements are exchanged for numbers."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"{name} takes real types, got {x}: complex numbers have no order")
+    for what, number in numbers.items():
+        check_element(number, x.dtype, f"{name}: {what}")
+    return x
+
+
+def _infer_hardtanh(x, *, min_val, max_val):
+    return _infer_limited("hardtanh", x, min_val=min_val, max_val=max_val)
+
+
+hardtanh = op("hardtanh", infer=_infer_hardtanh,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
               vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), numbers=("min_val", "max_val"), batch=LEADING,
@@ -203,7 +217,13 @@ def _softshrink_body(x, *, lambd):
 softshrink = pointwise("softshrink", _softshrink_body,
                        lambda x, *, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)), (_outside,),
                        doc="x moved towards 0 by lambd, 0 within.", traits=("exact", "straight"))
-threshold = op("threshold", infer=lambda x, *, threshold, value: x,
+
+
+def _infer_threshold(x, *, threshold, value):
+    return _infer_limited("threshold", x, threshold=threshold, value=value)
+
+
+threshold = op("threshold", infer=_infer_threshold,
                ref=in_single(lambda x, *, threshold, value:
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
                vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(ew.widened(x), threshold), 0.0, g),),
@@ -246,6 +266,7 @@ prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 
 def _infer_drop(x, keep, *, scale):
     wants_float("drop", x)
     common("drop", (keep, x.with_dtype(dt.bool_)))
+    check_number(scale, "drop: scale")
     return x
 
 

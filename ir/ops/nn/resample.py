@@ -10,8 +10,11 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.batch_rules import IMAGES
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, Template, op
+from ...opdef.param_checks import MOST, check_choice, check_flag, check_ints, check_number, check_sizes
 from ...symbols.substitute import as_float
+from ...symbols.symbolic import hint
 from ..core import elementwise as ew
+from ..core.pointwise import wants_real_float
 from ..core.shape import cat, reshape, select
 from .linear_maps import (
     A_CUBIC,
@@ -29,13 +32,24 @@ from .sampled_points import taps_take
 
 
 def _infer_resample(x, *, size, mode, align_corners, scales):
-    if mode not in MODES:
-        raise ArgumentError(f"resample takes one of the modes {', '.join(MODES)}, got {mode!r}")
-    if x.ndim != len(size) + 2 or len(scales) != len(size):
-        raise ShapeError(f"resample of {x}: a size and a scale are needed for each spatial dimension, got {size} and {scales}")
+    return _resized("resample", x, size, mode, align_corners, scales)
+
+
+def _resized(name, x, size, mode, align_corners, scales, back=False):
+    """Return the type of `x` at another spatial size, or the transpose (`back`), whose scales are those of `size` to `x`."""
+    check_choice(mode, tuple(MODES), f"{name}: mode")
+    check_flag(align_corners, f"{name}: align_corners")
+    if not (isinstance(size, tuple) and isinstance(scales, tuple)) or not x.ndim - 2 == len(size) == len(scales):
+        raise ShapeError(f"{name} of {x}: a size and a scale are needed for each spatial dimension, got {size} and {scales}")
+    check_ints(size, f"{name}: size")
     if any(n < 1 for n in size) or 0 in x.shape[2:]:
-        raise ShapeError(f"resample of {x} to {size}: spatial sizes must be positive")
-    return x.with_shape((*x.shape[:2], *size))
+        raise ShapeError(f"{name} of {x} to {size}: spatial sizes must be positive")
+    shape = (*x.shape[:2], *size)
+    check_sizes(shape, f"{name} of {x}: shape")
+    for n, count, scale in zip(*((size, x.shape[2:]) if back else (x.shape[2:], size)), scales):
+        if scale is not None and not -1.001 < hint(count) - hint(n) * hint(check_number(scale, f"{name}: scale")) < 0.5:
+            raise ArgumentError(f"{name} of {x} to {size}: scale {scale} does not lead from {n} elements to {count}")
+    return x.with_shape(shape)
 
 
 def _tables(make, sizes, size, mode, align_corners, scales):
@@ -53,8 +67,7 @@ def _resample(x, along=apply_table, **how):
 
 
 def _infer_resample_grad(g, *, size, mode, align_corners, scales):
-    _infer_resample(g, size=size, mode=mode, align_corners=align_corners, scales=scales)
-    return g.with_shape((*g.shape[:2], *size))
+    return _resized("resample_grad", g, size, mode, align_corners, scales, back=True)
 
 
 def resample_grad_tables(g, *, size, mode, align_corners, scales):
@@ -79,15 +92,28 @@ resample_grad = op(
 # Borders.
 
 
+def _check_border(name, x, low, high, mode):
+    check_choice(mode, ("reflect", "replicate", "circular"), f"{name}: mode")
+    for what, numbers in (("low", low), ("high", high)):
+        check_ints(numbers, f"{name} of {x}: {what}", x.ndim, -MOST, MOST)
+
+
+def _bordered(name, x, sizes, low, high):
+    """Return sizes with borders, which repeat what cuts leave of a dim."""
+    grown = tuple(n + lo + hi for n, lo, hi in zip(sizes, low, high))
+    for n, m, lo, hi in zip(sizes, grown, low, high):
+        left = hint(n) + min(hint(lo), 0) + min(hint(hi), 0)
+        if hint(m) < 0 or left < 0:
+            raise ShapeError(f"{name} of {x} by {low} and {high} leaves a negative size: {grown}")
+        if not left and hint(m):
+            raise ShapeError(f"{name} of {x} by {low} and {high}: an empty dimension has nothing to repeat")
+    check_sizes(grown, f"{name} of {x}: shape")
+    return grown
+
+
 def _infer_border_pad(x, *, low, high, mode):
-    if not len(low) == len(high) == x.ndim:
-        raise ShapeError(f"border_pad of {x}: low {low} and high {high} need a number for each dimension")
-    sizes = tuple(n + lo + hi for n, lo, hi in zip(x.shape, low, high))
-    if any(n < 0 for n in sizes):
-        raise ShapeError(f"border_pad of {x} by {low} and {high} leaves a negative size: {sizes}")
-    if any(n == 0 and m > 0 for n, m in zip(x.shape, sizes)):
-        raise ShapeError(f"border_pad of {x}: an empty dimension has nothing to repeat")
-    return x.with_shape(sizes)
+    _check_border("border_pad", x, low, high, mode)
+    return x.with_shape(_bordered("border_pad", x, x.shape, low, high))
 
 
 def _border_tables(make, sizes, low, high, mode):
@@ -104,7 +130,11 @@ def _border_pad(x, along=apply_table, **how):
 
 
 def _infer_border_grad(g, *, low, high, mode):
-    return g.with_shape(tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high)))
+    _check_border("border_pad_grad", g, low, high, mode)
+    sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
+    check_sizes(sizes, f"border_pad_grad of {g}: shape")
+    _bordered("border_pad_grad", g, sizes, low, high)
+    return g.with_shape(sizes)
 
 
 def border_grad_tables(g, *, low, high, mode):
@@ -137,8 +167,12 @@ TABLES: dict[Any, Callable] = {resample: resample_tables, resample_grad: resampl
 def _infer_grid_sample(x, grid, *, mode, padding_mode, align_corners):
     if x.dtype is not grid.dtype:
         raise DTypeError(f"grid_sample takes input and grid of one dtype, got {x} and {grid}; cast one with .to()")
+    wants_real_float("grid_sample", x)
+    check_choice(mode, ("nearest", "linear", "cubic"), "grid_sample: mode")
+    check_choice(padding_mode, ("zeros", "border", "reflection"), "grid_sample: padding_mode")
+    check_flag(align_corners, "grid_sample: align_corners")
     rank = x.ndim - 2
-    if grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != rank:
+    if rank < 1 or grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != rank:
         raise ShapeError(f"grid_sample of {x} takes a grid ({x.shape[0]}, *sizes, {rank}) of {x.ndim} dimensions, got {grid}")
     if 0 in x.shape[2:]:
         raise ShapeError(f"grid_sample of {x}: the spatial sizes must not be 0")

@@ -14,6 +14,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.batch_rules import Images
 from ...opdef.op import NO_GRAD, Composite, Host, op
+from ...opdef.param_checks import check_choice, check_int, check_ints, check_number
 from ..core import elementwise as ew
 from ..nn.windows import window_counts
 from .int8_linear import MOST_DEPTH
@@ -21,6 +22,9 @@ from .int8_linear import MOST_DEPTH
 BLOCK = 16              # output channels that lie side by side in a weight
 GROUP = 4               # input channels that do so for each of them
 TOP = 255               # the largest byte
+_LEAST_SCALE = 2.0 ** -126      # of float32, whose inverse is a float32 as well
+_MOST_SCALE = float(np.finfo(np.float32).max)
+_MOST_STEP = (1 << 31) - 1      # of windows, whose products fit in 64 bits
 
 # To bytes and back.
 
@@ -29,8 +33,8 @@ def _infer_steps(name, source, target):
     def infer(x, *, scale, zero):
         if x.dtype is not source:
             raise DTypeError(f"{name} takes {source.name}, got {x}")
-        if not scale > 0 or not 0 <= zero <= TOP:
-            raise ArgumentError(f"{name} takes a positive scale and a zero from 0 to {TOP}, got {scale} and {zero}")
+        check_number(scale, f"{name}: scale", _LEAST_SCALE, 1 / _LEAST_SCALE)
+        check_int(zero, f"{name}: zero", 0, TOP)
         return Aval(x.shape, target)
 
     return infer
@@ -76,28 +80,32 @@ from_bytes = op("from_bytes", infer=_infer_steps("from_bytes", dt.uint8, dt.floa
 # Convolutions.
 
 
-def _check_finish(name, x, start, factor, residual, out, channels, dtype, low, high, zero, beside_zero):
-    if x.dtype is not dt.uint8 or x.ndim != 4:
-        raise DTypeError(f"{name} takes images (N, H, W, C) of uint8, got {x}")
+def _check_finish(name, start, factor, residual, out, channels, dtype, low, high, zero, beside_zero, beside_scale):
     for what, t, kind in (("start", start, dt.int32), ("factor", factor, dt.float32)):
         if t.dtype is not kind or tuple(t.shape) != (channels,):
             raise ShapeError(f"{name} takes a {what} of {kind.name} with {channels} numbers, got {t}")
-    if dtype not in (dt.uint8, dt.float32):
-        raise DTypeError(f"{name} gives uint8 or float32, not {dtype}")
+    check_choice(dtype, (dt.uint8, dt.float32), f"{name}: dtype")
     if residual is not None and (residual.dtype is not dt.uint8 or residual.shape != out):
         raise ShapeError(f"{name}: what is added is uint8{list(out)}, got {residual}")
-    if not 0 <= low <= high <= TOP or not 0 <= zero <= TOP or not 0 <= beside_zero <= TOP:
-        raise ArgumentError(f"{name}: limits and zeros are bytes, got low={low}, high={high}, zero={zero}, "
-                            f"beside_zero={beside_zero}")
+    for what, byte in (("low", low), ("high", high), ("zero", zero), ("beside_zero", beside_zero)):
+        check_int(byte, f"{name}: {what}", low if what == "high" else 0, TOP)
+    check_number(beside_scale, f"{name}: beside_scale", -_MOST_SCALE, _MOST_SCALE)
     return Aval(out, dtype)
 
 
 def window_counts_of(name, x, kernel, stride, dilation):
     """Return how many windows fit into images; errors carry the operator's name."""
-    counts = window_counts(x.shape[1:3], kernel, stride, ((0, 0), (0, 0)), dilation) if x.ndim == 4 else (0,)
-    if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1 or any(n < 1 for n in counts):
+    counts = window_counts(x.shape[1:3], kernel, stride, ((0, 0), (0, 0)), dilation)
+    if min(kernel) < 1 or any(n < 1 for n in counts):
         raise ShapeError(f"{name} of {x}: no window of {kernel} with stride={stride}, dilation={dilation} fits")
     return counts
+
+
+def _check_windows(name, x, stride, dilation):
+    if x.dtype is not dt.uint8 or x.ndim != 4:
+        raise DTypeError(f"{name} takes images (N, H, W, C) of uint8, got {x}")
+    check_ints(stride, f"{name}: stride", 2, 1, _MOST_STEP)
+    check_ints(dilation, f"{name}: dilation", 2, 1, _MOST_STEP)
 
 
 def blocks_of(outs: int, groups: int) -> int:
@@ -109,15 +117,18 @@ def _infer_conv(x, w, start, factor, residual, *, outs, stride, dilation, groups
                 beside_scale):
     if w.dtype is not dt.int8 or w.ndim != 6 or tuple(w.shape[4:]) != (BLOCK, GROUP):
         raise ShapeError(f"conv_int8 takes a weight of int8[blocks, height, width, depth, {BLOCK}, {GROUP}], got {w}")
-    if groups < 1 or outs % groups or w.shape[0] != groups * blocks_of(outs, groups):
+    _check_windows("conv_int8", x, stride, dilation)
+    check_int(outs, "conv_int8: outs", 1)
+    check_int(groups, "conv_int8: groups", 1)
+    if outs % groups or w.shape[0] != groups * blocks_of(outs, groups):
         raise ShapeError(f"conv_int8: the weight {w} is not one of {outs} channels in {groups} groups")
-    if x.ndim == 4 and x.shape[3] != groups * w.shape[3] * GROUP:
+    if x.shape[3] != groups * w.shape[3] * GROUP:
         raise ShapeError(f"conv_int8: {x} does not have the {groups * w.shape[3] * GROUP} channels of the weight {w}")
     if prod(w.shape[1:4]) * GROUP > MOST_DEPTH:
         raise ArgumentError(f"conv_int8 sums at most {MOST_DEPTH} products (sums are int32), got {w}")
     counts = window_counts_of("conv_int8", x, w.shape[1:3], stride, dilation)
-    return _check_finish("conv_int8", x, start, factor, residual, (x.shape[0], *counts, outs), w.shape[0] * BLOCK, dtype, low,
-                         high, zero, beside_zero)
+    return _check_finish("conv_int8", start, factor, residual, (x.shape[0], *counts, outs), w.shape[0] * BLOCK, dtype, low,
+                         high, zero, beside_zero, beside_scale)
 
 
 def finished(sums, factor, residual, *, dtype, zero, low, high, beside_zero, beside_scale):
@@ -163,11 +174,12 @@ conv_int8 = op(
 
 
 def _infer_depthwise(x, w, start, factor, residual, *, stride, dilation, dtype, zero, low, high, beside_zero, beside_scale):
-    if w.dtype is not dt.int8 or w.ndim != 3 or (x.ndim == 4 and x.shape[3] != w.shape[2]):
+    _check_windows("depthwise_int8", x, stride, dilation)
+    if w.dtype is not dt.int8 or w.ndim != 3 or x.shape[3] != w.shape[2]:
         raise ShapeError(f"depthwise_int8 takes a weight of int8[height, width, channels], got {w} for {x}")
     counts = window_counts_of("depthwise_int8", x, w.shape[:2], stride, dilation)
-    return _check_finish("depthwise_int8", x, start, factor, residual, (x.shape[0], *counts, w.shape[2]), w.shape[2], dtype,
-                         low, high, zero, beside_zero)
+    return _check_finish("depthwise_int8", start, factor, residual, (x.shape[0], *counts, w.shape[2]), w.shape[2], dtype, low,
+                         high, zero, beside_zero, beside_scale)
 
 
 def _depthwise(x, w, start, factor, residual, *, stride, dilation, **finish):

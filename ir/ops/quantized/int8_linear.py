@@ -11,6 +11,7 @@ from ... import dtype as dt
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Host, Template, op
+from ...opdef.param_checks import check_choice, check_flag
 from ..nn import recurrent
 
 MOST_DEPTH = 1 << 16        # columns of a weight up to which no sum of products of 8 bits leaves 32 bits
@@ -73,14 +74,18 @@ linear_int8 = op(
 # Recurrent layers.
 
 def _infer_layer(z, mask, h, c, weight, scale, bias, *, layer, reverse):
+    check_choice(layer, tuple(recurrent.GATES), "recurrent_int8: layer")
+    check_flag(reverse, "recurrent_int8: reverse")
+    if h.ndim != 2:
+        raise ShapeError(f"recurrent_int8 takes a state (batch, hidden), got {h}")
     hidden = h.shape[-1]
     wide = recurrent.GATES[layer] * hidden
     if z.ndim != 3 or z.shape[2] != wide or tuple(h.shape) != (z.shape[1], hidden) or tuple(weight.shape) != (wide, hidden):
         raise ShapeError(f"recurrent_int8: a {layer} of the input {z}, the state {h} and the weight {weight}")
-    if (layer == "lstm") != (c is not None) or (c is not None and c.shape != h.shape):
+    if (layer == "lstm") != (c is not None) or (c is not None and c != h):
         raise ShapeError(f"recurrent_int8: cells like the state {h} belong to an lstm, got a {layer} with {c}")
-    if mask is not None and mask.shape != z.shape[:2]:
-        raise ShapeError(f"recurrent_int8 of {z} takes a mask (T, B), got {mask}")
+    if mask is not None and (mask.shape != z.shape[:2] or mask.dtype is not dt.bool_):
+        raise ShapeError(f"recurrent_int8 of {z} takes a mask (T, B) of bool, got {mask}")
     _infer(h, weight, scale, bias)
     if z.dtype is not dt.float32:
         raise DTypeError(f"recurrent_int8 takes an input of float32, got {z}")

@@ -7,16 +7,20 @@ from ... import dtype as dt
 from ...errors import ArgumentError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, op
+from ...opdef.param_checks import check_choice, check_flag, check_int, check_number
 from ..core import elementwise as ew
-from ..core.pointwise import in_single, in_wide, wants_float
+from ..core.pointwise import in_single, in_wide, wants_real_float
 from ..core.shape import expand, full
 
 AFFINE, SYMMETRIC, FITTED, FLOATING = KINDS = ("affine", "symmetric", "fitted", "floating")
+_LEAST, _MOST = -1 << 31, (1 << 31) - 1       # of steps
+_MOST_SINGLE = float(np.finfo(np.float32).max)
 
 
 def _infer_followed(low, high, seen_low, seen_high, *, share):
     if any(v != low for v in (high, seen_low, seen_high)) or low.dtype is not dt.float32:
         raise ShapeError(f"followed_range takes ends of float32 of one shape, got {low}, {high}, {seen_low} and {seen_high}")
+    check_number(share, "followed_range: share", -_MOST_SINGLE, _MOST_SINGLE)
     return low, low
 
 
@@ -45,8 +49,12 @@ followed_range = op("followed_range", infer=_infer_followed, ref=_followed, vjp=
 def _infer_steps(low, high, *, least, most, kind, eps, middle):
     if low != high or low.dtype is not dt.float32:
         raise ShapeError(f"range_steps takes the ends of ranges in float32, got {low} and {high}")
-    if not least < most or kind not in KINDS:
-        raise ArgumentError(f"range_steps takes least < most, got {least} and {most}; or there is no kind {kind!r}")
+    for what, number in (("least", least), ("most", most), ("middle", middle)):
+        check_int(number, f"range_steps: {what}", _LEAST, _MOST)
+    if not least < most:
+        raise ArgumentError(f"range_steps takes least < most, got {least} and {most}")
+    check_choice(kind, KINDS, "range_steps: kind")
+    check_number(eps, "range_steps: eps", 0, _MOST_SINGLE)
     return low, Aval(low.shape, dt.float32 if kind == FLOATING else dt.int32)
 
 
@@ -100,7 +108,10 @@ range_steps = op("range_steps", infer=_infer_steps, ref=_steps, vjp=NO_GRAD, low
 
 
 def _infer_fake_quantize(x, inverse, scale, zero, *, low, high, whole):
-    wants_float("fake_quantize", x)
+    wants_real_float("fake_quantize", x)
+    for name, limit in (("low", low), ("high", high)):
+        check_number(limit, f"fake_quantize: {name}", _LEAST, _MOST)
+    check_flag(whole, "fake_quantize: whole")
     for name, v in (("scale", scale), ("inverse", inverse), ("zero", zero)):
         if v.dtype is not x.dtype or v.ndim != x.ndim or any(n not in (1, size) for n, size in zip(v.shape, x.shape)):
             raise ShapeError(f"fake_quantize of {x} takes a {name} of its dtype that can be laid out over it, got {v}")

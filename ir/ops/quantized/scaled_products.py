@@ -5,9 +5,10 @@ from math import prod
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, op
+from ...opdef.param_checks import check_dtype, check_flag
 from ..core import elementwise as ew
 from ..core.shape import expand, reshape
 from ..linalg.products import matmul
@@ -18,6 +19,7 @@ def _infer_matmul8(x, y, *, fast):
         raise DTypeError(f"a product of float8 takes float8_e4m3fn and float8_e5m2, got {x} and {y}; cast with .to()")
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         raise ShapeError(f"a product of float8 takes two matrices that fit together, got {x} and {y}")
+    check_flag(fast, "matmul8: fast")
     return Aval((x.shape[0], y.shape[1]), dt.float32)
 
 
@@ -40,6 +42,10 @@ def _infer_scaled(x, y, scale_x, scale_y, bias, scale_out, *, dtype, fast):
     m, n = out.shape
     each = (("scale_a", scale_x, ((1, 1), (m, 1))), ("scale_b", scale_y, ((1, 1), (1, n))), ("bias", bias, ((1, n),)),
             ("scale_result", scale_out, ((1, 1),)))
+    if not check_dtype(dtype, "_scaled_mm: dtype").is_floating_point:
+        raise DTypeError(f"_scaled_mm gives floating point numbers, not {dtype}")
+    if scale_x is None or scale_y is None:
+        raise ArgumentError(f"_scaled_mm of {x} and {y} needs scale_a and scale_b")
     for name, scale, shapes in each:
         if scale is not None and tuple(scale.shape) not in shapes:
             raise ShapeError(f"_scaled_mm of {x} and {y} takes a {name} of shape {' or '.join(map(str, shapes))}, got {scale}")
