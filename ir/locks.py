@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import weakref
+from functools import partial
 
 _LONGEST = 10.0         # seconds that a fork waits for imports
 _known: dict[int, weakref.ref] = {}
@@ -35,7 +36,7 @@ def new_condition() -> threading.Condition:
 
 def _entered(lock):
     key = id(lock)
-    _known[key] = weakref.ref(lock, lambda _: _known.pop(key, None))
+    _known[key] = weakref.ref(lock, partial(_known.pop, key))     # not Python code, where an interrupt would be lost
     return lock
 
 
