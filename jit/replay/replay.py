@@ -73,17 +73,11 @@ class Failed(Exception):
 class Replay:
     """One run along the tree."""
 
-    _begun = False               # whether anything was written, so that the call must be finished
-    _journal: Any = None         # runs that write over inputs
-    _found: Any = None           # arrays of the last segment
-    _interrupts = 0              # count of the exceptions from outside since then
-    _hosts = 0                   # count of the host steps that were begun
-    _before: Any = None          # (storages that are written, their versions before the call), () once they are written
-    _ends: Any = None            # histories of the inputs before the call
-    _memories: Any = None        # of the inputs that get other memory
-    _results: Any = None         # result tensors, once all tensors are written
-    _python: Any = None          # (the call's result, the values that are written to Python state)
-    _done: Any = None            # list with an item for each of these that is written
+    __slots__ = ("_before", "_begun", "_done", "_ends", "_found", "_hosts", "_interrupts", "_journal", "_memories", "_python",
+                 "_results", "arguments", "before", "drawn", "env", "symbols", "tensors", "went")
+
+    _before: Any        # (storages that are written, their versions before the call), () once they are written
+    _done: list         # an item for each value of `_python` that is written
 
     def __init__(self, arguments, symbols=()):
         self.arguments = arguments
@@ -93,6 +87,16 @@ class Replay:
         self.drawn = DrawnKeys()     # random keys
         self.before = None       # what host steps may change, if that is read behind them
         self.went = []           # (segment, what it did) on the way so far
+        self._begun = False      # whether anything was written, so that the call must be finished
+        self._interrupts = 0     # count of the exceptions from outside since then
+        self._hosts = 0          # count of the host steps that were begun
+        self._journal: Any = None    # runs that write over inputs
+        self._found: Any = None      # arrays of the last segment
+        self._before = None
+        self._ends: Any = None       # histories of the inputs before the call
+        self._memories: Any = None   # of the inputs that get other memory
+        self._results: Any = None    # result tensors, once all tensors are written
+        self._python: Any = None     # (the call's result, the values that are written to Python state)
 
     def go(self, segment, work):
         """Read a segment's inputs and run its nodes."""
@@ -103,12 +107,23 @@ class Replay:
         """Run the last segment of a path, write everything, and return the call's result. An exception from outside comes
         before that or after: once anything is written, the call is finished before the exception goes on. Each part of
         the commit can be done again from its beginning."""
+        finish = segment.finish
         try:
-            if not self.went or self.went[-1][0] is not segment:
-                self.read(segment, work)
             if self._found is None:
+                if not self.went or self.went[-1][0] is not segment:
+                    self.read(segment, work)
                 self._found = self._run(segment, work)
-            return self.commit(segment.finish, work, self._found, containers)
+            if self._results is None:
+                if finish.hosts or finish.hosted is not None:
+                    self._host_steps(finish, work, work.hand[3], self._found)
+                self._begun = True
+                self._results = self._write_tensors(finish, work, self._found)
+            template = finish.template
+            if not template.effects:
+                return template.made(self._results, self.symbols, containers)[0]
+            if self._python is None:
+                self._python, self._done = template.made(self._results, self.symbols, containers), []
+            return template.write(self._python, containers, self._done)
         except BaseException as error:
             if self._must_finish and self._interrupts < MOST_INTERRUPTS and is_interrupt(error):
                 self._interrupts += 1
@@ -154,11 +169,14 @@ class Replay:
             if type(leaf) is Leaf:
                 leaf.grad = None
         try:
-            found = self._run_job(segment, work)
+            if segment.finish is None or not segment.finish.updates:
+                found = work.job.run(self.env, self.symbols)
+            else:
+                found = self._run_in_place(work)
         except TooDear:     # host steps that ran before would be called once more
             if not any(segment.region.calls_host for segment, _ in self.went[:-1]):
                 raise
-            found = self._run_job(segment, work, at_any_price=True)
+            found = self._run_in_place(work, at_any_price=True)
         except (errors.NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
             raise
         except Exception as error:
@@ -169,9 +187,8 @@ class Replay:
             self.env[slot] = found[position]
         return found
 
-    def _run_job(self, segment, work, at_any_price=False):
-        if segment.finish is None or not segment.finish.updates:
-            return work.job.run(self.env, self.symbols, at_any_price)
+    def _run_in_place(self, work, at_any_price=False):
+        """Run a job that may write over its inputs."""
         m = tls.m
         outer = m.journal
         try:
@@ -207,17 +224,6 @@ class Replay:
         read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int(a.item()),
                 "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
         return frozen_value(a if read is None else read())
-
-    def commit(self, finish, work, arrays, containers):
-        """Apply all writes of a path, and return the call's result."""
-        if self._results is None:
-            if finish.hosts or finish.hosted is not None:
-                self._host_steps(finish, work, work.hand[3], arrays)
-            self._begun = True
-            self._results = self._write_tensors(finish, work, arrays)
-        if self._python is None:
-            self._python, self._done = finish.template.made(self._results, self.symbols, containers), []
-        return finish.template.write(self._python, containers, self._done)
 
     def _write_tensors(self, finish, work, arrays):
         """Write tensors and gradients, and return the result tensors."""

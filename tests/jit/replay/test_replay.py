@@ -41,7 +41,7 @@ def test_a_value_that_is_missing_is_an_error_before_anything_is_written(monkeypa
     assert traced(vec(1.0, 2.0)).tolist() == [3.0, 6.0] and written.tolist() == [4.0, 4.0]
 
 
-@pytest.mark.parametrize("broken", ["go", "answer", "commit", "_write", "_result"])
+@pytest.mark.parametrize("broken", ["go", "answer", "_write_tensors", "_write", "_result"])
 def test_an_error_in_a_replay_is_raised_once(monkeypatch, broken):
     fn, written = branching([])
     traced, calls = jit.trace(fn), []
