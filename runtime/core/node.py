@@ -328,7 +328,7 @@ class Leaf:
     def hook_numbers(self) -> tuple:
         """Return the numbers of all hooks, which no other hook ever gets; empty without any."""
         tables = (self.hooks, self.pre_hooks, self.post_hooks)
-        return tuple([tuple(table or ()) for table in tables]) if any(tables) else ()
+        return tuple([table.numbers() if table else () for table in tables]) if any(tables) else ()
 
     def all_hooks(self) -> list:
         before = [*(self.hooks or {}).values(), *(self.pre_hooks or {}).values()]

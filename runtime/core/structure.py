@@ -1,6 +1,7 @@
 """Counted tables: parameters, buffers, children and hooks, whose changes move a process-wide version."""
 
 from collections import OrderedDict
+from itertools import count
 
 
 class Structure:
@@ -11,14 +12,12 @@ class Structure:
     version = 0
 
 
-def _counting(kind, name):
-    plain = getattr(kind, name)
-
+def _counting(plain):
     def change(self, *args, **kwargs):
         Structure.version += 1
         return plain(self, *args, **kwargs)
 
-    change.__name__, change.__doc__ = name, plain.__doc__
+    change.__name__, change.__doc__ = plain.__name__, plain.__doc__
     return change
 
 
@@ -34,11 +33,30 @@ class Table(dict):
 class HookTable(OrderedDict):
     """Hooks by number, in the order in which they run; changes are counted."""
 
+    __slots__ = ("_stored",)
+    _next = count()
+
+    def __init__(self, *args, **kwargs):
+        self._stored: dict = {}         # key -> number of the call that stored a hook there
+        super().__init__(*args, **kwargs)
+
+    def __setitem__(self, key, hook):
+        if self.get(key) is not hook:
+            self._stored[key] = next(HookTable._next)
+        super().__setitem__(key, hook)
+
+    def __reduce__(self):
+        return type(self), (), None, None, iter(self.items())
+
+    def numbers(self) -> tuple:
+        """Return a number for each hook, in their order, that no other hook ever has, even under the same key."""
+        return tuple([self._stored[key] for key in self])
+
 
 for _kind, _names in ((Table, ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")),
                       (HookTable, ("__setitem__", "__delitem__", "clear", "pop", "popitem", "move_to_end"))):
     for _name in _names:
-        setattr(_kind, _name, _counting(_kind.__mro__[1], _name))
+        setattr(_kind, _name, _counting(vars(_kind).get(_name) or getattr(_kind.__mro__[1], _name)))
 
 
 class RemovableHandle:

@@ -44,8 +44,8 @@ class Hooks:
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
     def numbers(self) -> tuple:
-        """Return the ids of the hooks in call order; ids are never reused."""
-        return tuple(map(tuple, (self.forward_pre, self.forward, self.backward_pre, self.backward)))
+        """Return the numbers of the hooks in call order, which no other hook ever has."""
+        return tuple([table.numbers() for table in (self.forward_pre, self.forward, self.backward_pre, self.backward)])
 
     def objects(self) -> list:
         """Return the hook objects and the owners of hook methods."""

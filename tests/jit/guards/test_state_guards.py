@@ -168,3 +168,37 @@ def test_kinds_of_tensors_hold_no_arrays():
     assert guard.holds()
     t.data = ingot.zeros(2, 2)
     assert array() is None
+
+
+def _stored_again(table, key, hook):
+    del table[key]
+    table[key] = hook
+
+
+TABLES = {"_forward_hooks": lambda k: lambda m, given, out: out * k,
+          "_forward_pre_hooks": lambda k: lambda m, given: (given[0] * k,),
+          "_backward_hooks": lambda k: lambda m, given, out: (given[0] * k,),
+          "_backward_pre_hooks": lambda k: lambda m, out: (out[0] * k,)}
+WAYS = {"item": lambda table, key, hook: table.__setitem__(key, hook),
+        "update": lambda table, key, hook: table.update({key: hook}),
+        "or": lambda table, key, hook: table.__ior__({key: hook}), "deleted before": _stored_again,
+        "first": lambda table, key, hook: (_stored_again(table, key, hook), table.move_to_end(key, last=False))}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("wrap", [lambda net: net, lambda net: lambda x: net(x)], ids=["module", "function"])
+def test_another_hook_under_an_old_key(name, way, wrap):
+    net = nn.Linear(3, 2)
+    table = getattr(net, name)
+    table.update({7: TABLES[name](2), 9: TABLES[name](3)})
+    traced = jit.trace(wrap(net))
+    for k in (2, 3, 3, 5, 2):
+        WAYS[way](table, 7, TABLES[name](k))
+        found = []
+        for fn in (net, traced):
+            x = ingot.ones(2, 3, requires_grad=True)
+            y = fn(x)
+            y.sum().backward()
+            found.append((y.tolist(), x.grad.tolist()))
+        assert found[0] == found[1], k
