@@ -43,6 +43,7 @@ class KnownObjects:
         self.own: set = set()          # the function's own objects: their `__init__` ran for the first time, or they are copies
         self.passed: set = set()        # arguments of the traced function, and tensors in them
         self.received: set = set()         # those of them that the first frame of user code received
+        self.bound: set = set()            # ids of what the partials around the traced function bind
         self.parts = ArgumentParts()    # containers and dataclasses of which the arguments consist
         self.outside: dict = {}         # reached objects from before the call: (object, its name, names of its attributes)
         self.visited: dict = {}         # by id: all values from before the call to which code leads, and classes of objects

@@ -124,8 +124,11 @@ class ChainReads:
         known = self._known
         if self._is_first:
             self._is_first = False
-            known.received = {id(local.get(name)) for name in names} & known.passed
-            for name in names:      # `self` of a bound method and defaults are no arguments: nothing compares them at each call
+            # `self` of a bound method, defaults and what a partial binds are no arguments: nothing compares them at each call.
+            # Other parameters are arguments, or values that the call made, if library code called this function.
+            outside = {id(local.get(name)) for name in names[:1]} | self._defaults_of(frame) | known.bound
+            known.received = {id(local.get(name)) for name in names} - (outside - known.passed)
+            for name in names:
                 is_argument = id(local.get(name)) in known.received
                 if is_argument or not is_changeable(local.get(name)):
                     self._reachable.walk(name, local.get(name), is_argument)
@@ -134,8 +137,7 @@ class ChainReads:
                 is_instance(local.get(name)) and id(local[name]) not in known.outside))]
         if not lasting:
             return
-        functions = self._functions.of(frame)
-        defaults = {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
+        defaults = self._defaults_of(frame)
         for name in lasting:
             value = local[name]
             if id(value) in defaults and has_content(value):
@@ -143,6 +145,11 @@ class ChainReads:
                 self.add(Chain(ARGUMENT, name, ()), value, value)
             elif id(value) in defaults:
                 self._reachable.walk(name, value)
+
+    def _defaults_of(self, frame) -> set:
+        """Return the ids of the defaults of functions that a frame may run."""
+        functions = self._functions.of(frame)
+        return {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
 
     def names_past_own(self, frame, own) -> tuple:
         """Return (attributes that code reads, those that it assigns) behind properties, the function's own objects, and its own

@@ -137,7 +137,11 @@ class Tracker:
         """Note the function that is about to be called, its arguments, and the tensors in them."""
         self.known.passed = {id(x) for x in (*args, *kwargs.values(), *tensors)}
         self.tensors.add_arguments(tensors)
-        if type(fn) is functools.partial:
+        inner = fn
+        while type(inner) is functools.partial:
+            self.known.bound |= {id(v) for v in (*inner.args, *inner.keywords.values())}
+            inner = inner.func
+        if inner is not fn:
             self.reachable.walk("the traced function", fn)
         function = unwrap_function(fn, ())[0]
         if type(function) is types.FunctionType:
