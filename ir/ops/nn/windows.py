@@ -39,7 +39,7 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
         if not type(k) is type(s) is type(d) is int or not (1 <= k <= _MOST and 1 <= s <= _MOST and 1 <= d <= _MOST):
             for what, number in (("kernel", k), ("stride", s), ("dilation", d)):
                 check_int(number, f"{name} of {x}: {what}", 1, _MOST)
-        if pair != (0, 0) or not type(pair[0]) is type(pair[1]) is int:
+        if type(pair) is not tuple or len(pair) != 2 or not type(pair[0]) is type(pair[1]) is int or any(pair):
             padded = True
             low, high = check_ints(pair, f"{name}: padding", 2, -_MOST, _MOST)
             if hint(n) + min(low, 0) + min(high, 0) < 0:
