@@ -377,11 +377,12 @@ def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
     """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's). Scales
-    are"""
+    are float32 tensors of one element, or of one for each row of input (shape (M, 1)) and each column of mat2 (shape (1,
+    N))."""
 def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                     unsafe: builtins.bool = False, initial=None) -> Tensor:
     """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
-    end). A"""
+    end). A segment without elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
 def _shape_as_tensor(input) -> Tensor:
     """Return the sizes of a tensor, as a tensor."""
 @overload
@@ -522,7 +523,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Return data as a tensor, without a copy if it is one already or an aligned array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
     """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives
-    a"""
+    a tensor without history, None the history of the object."""
 def asin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
 def asin_(input, *, out=None) -> Tensor:
@@ -560,8 +561,8 @@ def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None
                     requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return a triangle that is 0 at its ends."""
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
-    """Normalise each channel, by the batch's statistics in training, else by the running ones. `cudnn_enabled` is
-    ignored:"""
+    """Normalise each channel, by the batch's statistics in training, else by the running ones. `cudnn_enabled` is ignored:
+    there is no cuDNN."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """Return 1 with the probability in each element of `input` (or `p` for all), else 0."""
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
@@ -837,7 +838,7 @@ def embedding_bag(weight, indices, offsets,
                   include_last_offset: builtins.bool = False,
                   padding_idx=None) -> builtins.tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return nn.functional.embedding_bag (mode 0 sum, 1 mean, 2 max), the bag of each index, bag sizes, and for max the
-    index"""
+    index of each largest element."""
 def embedding_renorm_(input, indices, max_norm, norm_type) -> Tensor:
     """Scale the rows of a table at the indices down to max_norm, in place."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
@@ -879,7 +880,8 @@ def exp2_(input, *, out=None) -> Tensor:
 def exp_(input, *, out=None) -> Tensor:
     """In-place version of exp()."""
 def expand_copy(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-    """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for"""
+    """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for
+    PyTorch's own transforms."""
 def expm1(input, *, out=None) -> Tensor:
     """Elementwise expm1."""
 def expm1_(input, *, out=None) -> Tensor:
@@ -889,7 +891,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     """Return a matrix with ones on the diagonal, zeros elsewhere."""
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max) -> Tensor:
     """Apply fake quantisation with a scale and zero point for each index along `axis`. Zero points are int32, or floats,
-    which"""
+    which may lie between two steps."""
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) -> Tensor:
     """Return (step - zero_point) * scale for the nearest step from quant_min to quant_max."""
 def feature_alpha_dropout(input, p, train) -> Tensor:
@@ -961,8 +963,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
               pin_memory: builtins.bool = False) -> Tensor:
-    """Map a file of numbers as a tensor. If `shared`, writes reach the file, which grows to the size. Otherwise they
-    change"""
+    """Map a file of numbers as a tensor. If `shared`, writes reach the file, which grows to the size. Otherwise they change
+    only the tensor."""
 def from_numpy(ndarray) -> Tensor:
     """Return a tensor over the memory of a numpy array."""
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.bool = False) -> Tensor:
@@ -980,10 +982,12 @@ def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_m
     """Run the quantisation step of a training step, in place."""
 @overload
 def gather(input, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
+    ignored: the gradient is dense, with the same values."""
 @overload
 def gather(input, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
+    ignored: the gradient is dense, with the same values."""
 def gcd(input, other, *, out=None) -> Tensor:
     """Elementwise gcd."""
 def gcd_(input, other, *, out=None) -> Tensor:
@@ -1022,7 +1026,7 @@ def get_rng_state() -> Tensor:
     """Return the default generator's state."""
 def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> builtins.tuple[Tensor, ...]:
     """Return derivatives along dims by central differences, one-sided at the ends. `spacing` is a number, one for each dim,
-    or"""
+    or the positions themselves."""
 def greater(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
 def greater_(input, other, *, out=None) -> Tensor:
@@ -1134,7 +1138,8 @@ def index_fill_(input, dim, index, value) -> Tensor:
 def index_fill_(input, *, axis, index, value) -> Tensor:
     """In-place version of index_fill()."""
 def index_put(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
-    """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a"""
+    """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a
+    dimension."""
 def index_put_(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of index_put()."""
 @overload
@@ -1220,8 +1225,8 @@ def isfinite_(input, *, out=None) -> Tensor:
     """In-place version of isfinite()."""
 def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False,
          out=None) -> Tensor:
-    """Return whether each element occurs among the test elements. `assume_unique` is ignored: the search does not depend
-    on"""
+    """Return whether each element occurs among the test elements. `assume_unique` is ignored: the search does not depend on
+    it."""
 def isinf(input, *, out=None) -> Tensor:
     """Elementwise isinf."""
 def isinf_(input, *, out=None) -> Tensor:
@@ -1293,8 +1298,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.boo
     """Read a file of `save`, a .safetensors file, or a file of torch.save (without PyTorch)."""
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None,
            tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> Tensor:
-    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is
-    the"""
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is the
+    start and iK the preconditioner."""
 def log(input, *, out=None) -> Tensor:
     """Elementwise log."""
 def log10(input, *, out=None) -> Tensor:
@@ -1373,7 +1378,8 @@ def lt(input, other, *, out=None) -> Tensor:
 def lt_(input, other, *, out=None) -> Tensor:
     """In-place version of lt()."""
 def lu(A, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
-    """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is"""
+    """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is
+    none)."""
 def lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
     """Return X with A @ X = b, from lu_factor's result for A."""
 def lu_unpack(LU_data, LU_pivots, unpack_data: builtins.bool = True,
@@ -1462,8 +1468,8 @@ def mvlgamma_(input, p, *, out=None) -> Tensor:
     """In-place version of mvlgamma()."""
 nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part
-    by"""
+    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part by
+    part; those with such a part have no gradient."""
 def nan_to_num_(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """In-place version of nan_to_num()."""
 def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
@@ -1674,8 +1680,8 @@ def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
 def renorm_(input, p, *, axis, maxnorm, out=None) -> Tensor:
     """In-place version of renorm()."""
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-    """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that
-    many"""
+    """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that many
+    times."""
 def reshape(input, *sizes, shape=None) -> Tensor:
     """Return the elements in another shape: a view where strides allow, else a copy."""
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
@@ -1727,10 +1733,12 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: bui
     """Return a 0-d tensor of the default dtype."""
 @overload
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
-    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or
+    "multiply" combines src with the input instead."""
 @overload
 def scatter(input, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
-    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or
+    "multiply" combines src with the input instead."""
 @overload
 def scatter_(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
     """In-place version of scatter()."""
@@ -1769,7 +1777,7 @@ def seed() -> builtins.int:
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                    unsafe: builtins.bool = False, initial=None) -> Tensor:
     """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
-    end). A"""
+    end). A segment without elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
 @overload
 def select(input, dim, index) -> Tensor:
     """Return a view of one index along a dimension, which disappears."""
@@ -1809,19 +1817,20 @@ def set_default_device(device) -> None:
 def set_default_dtype(d) -> None:
     """Set the dtype of tensors made from Python floats (a floating point dtype)."""
 def set_default_tensor_type(t) -> Tensor:
-    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type. Names are"""
+    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type. Names are
+    "torch.DoubleTensor", "torch.cuda.FloatTensor" and so on."""
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
 def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Set the precision of float32 products: "highest", "high" or "medium". CPUs always compute them in float32. On a GPU
-    all"""
+    all but "highest" allow TF32 tensor cores, which keep 10 bits of the mantissa."""
 def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
     """Return whether the mode is possible. ingot computes with denormal numbers, so only False is."""
 def set_num_interop_threads(count: builtins.int) -> None:
     """Record the number of threads. ingot runs one operator after the other."""
 def set_num_threads(count: builtins.int) -> None:
     """Set the number of threads of kernels. Results do not depend on it. Running calls of other Python threads finish with
-    at"""
+    at most as many threads as they were planned for."""
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Set how tensors print: a profile ("default", "short" or "full") first, then the options given by name."""
 def set_rng_state(new_state: Tensor) -> None:
@@ -1862,7 +1871,7 @@ def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """Return a slice along a dimension. A copy."""
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """Return the window over input's memory with the sizes and strides of src. `dim`, `start`, `end` and `step` are
-    ignored:"""
+    ignored: sizes, strides and offset of src say it all."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
     """Return a copy with src in a slice along a dimension."""
 def slogdet(A, *, out=None) -> _return_types_module.slogdet:
@@ -1921,7 +1930,7 @@ def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tupl
     """Split a tensor into pieces of the sizes listed; return views. A copy."""
 def spmm(mat1, mat2, reduce='sum', *, out=None) -> Tensor:
     """Return the product of two matrices, at least one of them sparse. `reduce` "mean", "amax" or "amin" replaces the sum
-    of"""
+    of products, for a sparse matrix times a dense one."""
 def sqrt(input, *, out=None) -> Tensor:
     """Elementwise sqrt."""
 def sqrt_(input, *, out=None) -> Tensor:
@@ -1961,7 +1970,8 @@ def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None
         keepdims: builtins.bool = False) -> Tensor:
     """Sum over dims (all by default); integers and bools are summed in int64."""
 def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
-    """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are"""
+    """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are
+    zeros."""
 def svd_lowrank(A, q=6, niter=2, M=None) -> _return_types_module.svd_uv:
     """Return U, S and V of about the q largest singular values of A (or A - M), by `niter` rounds of random products."""
 @overload
@@ -2094,7 +2104,7 @@ def unfold_copy(self, dimension, size, step) -> Tensor:
 def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
            return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
     """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested. `sorted`
-    is"""
+    is ignored: False allows any order, this one too."""
 def unique_consecutive(input, return_inverse: builtins.bool = False, return_counts: builtins.bool = False,
                        dim=None, *, axis=None) -> Any:
     """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""
@@ -2139,8 +2149,8 @@ def view_as_real(input) -> Tensor:
 def view_as_real_copy(input) -> Tensor:
     """Return pairs of real and imaginary parts, in a last dimension of 2. A copy."""
 def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
-    """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do
-    not"""
+    """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do not
+    fit."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
     """Return a function that applies func to every sample of a batch at once and joins the results."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:

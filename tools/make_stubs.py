@@ -12,6 +12,7 @@ import argparse
 import builtins
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import textwrap
@@ -28,6 +29,7 @@ from ingot.runtime.core import tensor
 
 ROOT = Path(ingot.__file__).parent
 WIDTH = 124
+_SENTENCE = re.compile(r".*?(?:\.(?= |$)|$)")      # up to its end
 LITERALS = (bool, int, float, str, type(None), tuple)
 LEFT_OUT = {"_cdata", "_grad",      # as_torch adds them
             "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__slotnames__", "__getattr__",
@@ -124,7 +126,7 @@ class Stub:
         for these in spellings:
             if len(spellings) > 1:
                 self.lines.append("@overload")
-            self.lines += self._definition(name, [*self._parameters(these)], result, first_line(fn), note)
+            self.lines += self._definition(name, [*self._parameters(these)], result, first_sentences(fn), note)
 
     def _definition(self, name, parameters, result, doc, note=""):
         head = f"def {name}("
@@ -166,7 +168,7 @@ class Stub:
         """A property, with its setter."""
         hint = getattr(prop.fget, "__annotations__", {}).get("return", inspect.Signature.empty)
         result = returns if hint is inspect.Signature.empty else self.annotation(hint)
-        self.lines += ["@builtins.property", *self._definition(name, ["self"], result, first_line(prop))]
+        self.lines += ["@builtins.property", *self._definition(name, ["self"], result, first_sentences(prop))]
         if prop.fset:
             self.lines += [f"@{name}.setter", f"def {name}(self, value) -> None: ..."]
 
@@ -180,7 +182,7 @@ class Stub:
             if name not in LEFT_OUT:
                 self._member(cls, name, member, returns)
         given = ", ".join(x for x in (bases, meta) if x)
-        self.lines[start:] = ["", f"class {cls.__name__}{f'({given})' if given else ''}:", "    " + first_line(cls),
+        self.lines[start:] = ["", f"class {cls.__name__}{f'({given})' if given else ''}:", "    " + first_sentences(cls),
                               *("    " + line for line in self.lines[start:]), ""]
 
     def _member(self, cls, name, member, returns):
@@ -200,9 +202,11 @@ def leading_dots(path: str) -> int:
     return len(path) - len(path.lstrip("."))
 
 
-def first_line(thing) -> str:
-    """The first line of a docstring as source, or nothing."""
-    doc = (thing.__doc__ or "").strip().partition("\n")[0]
+def first_sentences(thing) -> str:
+    """Return the sentences of a docstring that begin on its first line, as source, or nothing."""
+    first, _, rest = (thing.__doc__ or "").strip().partition("\n\n")[0].partition("\n")
+    begun = "" if first.endswith(".") else _SENTENCE.match(" ".join(rest.split()))[0]
+    doc = f"{first} {begun}".strip()
     if not doc:
         return ""
     return f'{"r" if chr(92) in doc else ""}"""{doc}{" " if doc.endswith(chr(34)) else ""}"""'

@@ -516,8 +516,8 @@ class Tensor:
     def dim(self) -> builtins.int:
         """Return the number of dimensions."""
     def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
-        """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory
-        formats)"""
+        """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
+        raise if several orders fit, unless the tensor has exactly one of the formats."""
     def dist(self, other, p=2) -> Tensor:
         """Return the norm of order p of input - other."""
     def div(self, other, *, rounding_mode=None, out=None) -> Tensor:
@@ -565,7 +565,8 @@ class Tensor:
     def exp_(self, *, out=None) -> Tensor:
         """In-place version of exp()."""
     def expand(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-        """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for"""
+        """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for
+        PyTorch's own transforms."""
     def expand_as(self, other) -> Tensor: ...
     def expm1(self, *, out=None) -> Tensor:
         """Elementwise expm1."""
@@ -623,10 +624,12 @@ class Tensor:
         """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
     @overload
     def gather(self, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
+        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
+        ignored: the gradient is dense, with the same values."""
     @overload
     def gather(self, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is"""
+        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
+        ignored: the gradient is dense, with the same values."""
     def gcd(self, other, *, out=None) -> Tensor:
         """Elementwise gcd."""
     def gcd_(self, other, *, out=None) -> Tensor:
@@ -735,7 +738,8 @@ class Tensor:
     def index_fill_(self, *, axis, index, value) -> Tensor:
         """In-place version of index_fill()."""
     def index_put(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
-        """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a"""
+        """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a
+        dimension."""
     def index_put_(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
         """In-place version of index_put()."""
     @overload
@@ -959,7 +963,8 @@ class Tensor:
     def lt_(self, other, *, out=None) -> Tensor:
         """In-place version of lt()."""
     def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
-        """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is"""
+        """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is
+        none)."""
     def lu_solve(self, LU_data, LU_pivots, *, out=None) -> Tensor:
         """Return X with A @ X = b, from lu_factor's result for A."""
     @builtins.property
@@ -1036,8 +1041,8 @@ class Tensor:
     def mvlgamma_(self, p, *, out=None) -> Tensor:
         """In-place version of mvlgamma()."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-        """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part
-        by"""
+        """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part by
+        part; those with such a part have no gradient."""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
         """In-place version of nan_to_num()."""
     def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
@@ -1171,7 +1176,8 @@ class Tensor:
     def rad2deg_(self, *, out=None) -> Tensor:
         """In-place version of rad2deg()."""
     def random_(self, *args, **kwargs) -> Tensor:
-        """Fill with uniform integers in [from, to): random_(to), random_(from, to); by default all that the dtype holds"""
+        """Fill with uniform integers in [from, to): random_(to), random_(from, to); by default all that the dtype holds
+        exactly."""
     def ravel(self) -> Tensor:
         """Return all elements in row-major order as a vector; a view where possible."""
     @builtins.property
@@ -1212,8 +1218,8 @@ class Tensor:
     def repeat(self, *sizes, repeats=None) -> Tensor:
         """Repeat the tensor, `sizes` times along each dimension."""
     def repeat_interleave(self, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-        """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that
-        many"""
+        """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that many
+        times."""
     @builtins.property
     def requires_grad(self) -> builtins.bool: ...
     @requires_grad.setter
@@ -1255,10 +1261,12 @@ class Tensor:
         """In-place version of rsqrt()."""
     @overload
     def scatter(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
-        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
+        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or
+        "multiply" combines src with the input instead."""
     @overload
     def scatter(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
-        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
+        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or
+        "multiply" combines src with the input instead."""
     @overload
     def scatter_(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
         """In-place version of scatter()."""
@@ -1305,8 +1313,8 @@ class Tensor:
     def select_scatter(self, src, *, axis, index) -> Tensor:
         """Return a copy with src at one index along a dimension."""
     def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
-        """Make this tensor a window on another tensor's memory or a storage; on none without a source. The window is the
-        whole"""
+        """Make this tensor a window on another tensor's memory or a storage; on none without a source. The window is the whole
+        memory, or starts at an offset and has these sizes and strides (row-major by default)."""
     def sgn(self, *, out=None) -> Tensor:
         """Return the sign; for a complex number the point at distance 1 from 0 in its direction."""
     def sgn_(self, *, out=None) -> Tensor:
@@ -1345,7 +1353,7 @@ class Tensor:
         """Return the shape, or the size of one dimension."""
     def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
         """Return the window over input's memory with the sizes and strides of src. `dim`, `start`, `end` and `step` are
-        ignored:"""
+        ignored: sizes, strides and offset of src say it all."""
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
         """Return a copy with src in a slice along a dimension."""
     def slogdet(self, *, out=None) -> _return_types_module.slogdet:
@@ -1414,7 +1422,8 @@ class Tensor:
     def sum_to_size(self, *size) -> Tensor:
         """Sum over the dimensions that broadcasting from `size` to this shape would repeat."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
-        """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are"""
+        """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are
+        zeros."""
     @overload
     def swapaxes(self, dim0, dim1=None) -> Tensor:
         """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
@@ -1524,7 +1533,7 @@ class Tensor:
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
                return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
         """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested. `sorted`
-        is"""
+        is ignored: False allows any order, this one too."""
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim=None,
                            *, axis=None) -> Any:
         """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""
@@ -1552,8 +1561,8 @@ class Tensor:
     def vdot(self, other, *, out=None) -> Tensor:
         """Return the inner product of two vectors, the first one conjugated."""
     def view(self, *shape, dtype=None, size=None) -> Tensor:
-        """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do
-        not"""
+        """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do not
+        fit."""
     def view_as(self, other) -> Tensor: ...
     def vsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
@@ -1580,18 +1589,18 @@ def _array_for(data) -> numpy.ndarray:
 def _read(t: Tensor, how: builtins.str, value) -> Any:
     """Return `value`, which Python reads out of a tensor; a recorder makes a guard of it."""
 def shape_of(t: Tensor) -> builtins.tuple:
-    """Return the sizes of a tensor as a plain tuple, symbolic ones while a trace records them. Parameters of operators
-    must"""
+    """Return the sizes of a tensor as a plain tuple, symbolic ones while a trace records them. Parameters of operators must
+    come from here, or from `Tensor.shape`, and not from the array."""
 def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
     """Do `t.data = ...`: give the tensor other memory (see `memory_of`); nodes that saved a leaf follow it there."""
 def known_whole(t: Tensor) -> Tensor | None:
     """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory; None if that
-    is"""
+    is `t`."""
 def whole_of(t: Tensor) -> Tensor:
     """Return a tensor over all of the memory that `t` is known to be a view of; `t` itself if none is known."""
 def memory_of(t: Tensor) -> builtins.tuple:
     """Return (array, storage, base, path, part of) for a tensor that gets the memory of `t`. A part of memory gets versions
-    of"""
+    of its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
 def numel_of(t: Tensor) -> builtins.int:
     """Return the number of elements; see `shape_of`."""
 def wrap(a) -> Tensor:
