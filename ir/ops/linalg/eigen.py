@@ -20,6 +20,7 @@ from .factorizations import (
     of_matrix,
     over_gaps,
     scaled_columns,
+    singular,
     solve,
     symmetric,
     textbook,
@@ -135,7 +136,7 @@ def _infer_polar(x):
 
 
 def _polar(x):
-    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    u, s, vh = singular(x)
     back = np.swapaxes(vh, -1, -2).conj()
     return u @ vh, mirrored((back * s[..., None, :]) @ vh)
 

@@ -37,6 +37,18 @@ def lapack(name, fn):
     return ref
 
 
+def refuse_infinite(x):
+    """Raise for infinite elements, among which LAPACK's search for singular vectors never ends."""
+    if np.isinf(x).any():
+        raise np.linalg.LinAlgError("infinite elements have no singular vectors")
+
+
+def singular(x, full=False):
+    """Return (U, S, Vh) of finite matrices."""
+    refuse_infinite(x)
+    return tuple(np.linalg.svd(x, full_matrices=full))
+
+
 def of_matrix(name, gives=lambda x: x, square=True):
     """Return the shape rule of a function of matrices, square ones by default: `gives` maps the arguments to the results."""
     @wraps(gives)
@@ -153,6 +165,7 @@ def pinv_gradient(g, out, x):
 def _pinv(x, *, rcond):
     if 0 in x.shape:
         return np.zeros(x.shape[:-2] + (x.shape[-1], x.shape[-2]), x.dtype)
+    refuse_infinite(x)
     return np.linalg.pinv(x, rcond=rcond).astype(x.dtype, copy=False)
 
 
@@ -177,7 +190,7 @@ def _infer_pinv_above(x, atol, rtol):
 def _pinv_above(x, atol, rtol):
     if 0 in x.shape:
         return _pinv(x, rcond=0.0)
-    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    u, s, vh = singular(x)
     large = s > np.maximum(atol[..., None], rtol[..., None] * s[..., :1])
     inverse = np.where(large, 1 / np.where(large, s, 1), 0).astype(s.dtype)
     return np.swapaxes(vh, -1, -2).conj() @ (inverse[..., None] * np.swapaxes(u, -1, -2).conj())
@@ -200,7 +213,7 @@ def _lstsq(a, b, *, rcond):
     """Solve by singular values, of which those up to rcond times the largest count as 0."""
     if 0 in a.shape:
         return np.zeros((*b.shape[:-2], a.shape[-1], b.shape[-1]), b.dtype), np.zeros(a.shape[:-2], np.int64)
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    u, s, vh = singular(a)
     large = s > rcond * s[..., :1]
     inverse = np.where(large, 1 / np.where(large, s, 1), 0).astype(s.dtype)
     inner = inverse[..., None] * (np.swapaxes(u, -1, -2).conj() @ b)
@@ -350,7 +363,7 @@ def _over_columns(m, s):
     return over_gaps(m, like(expand(as_row(s), shape=tuple(m.shape)), m))
 
 
-svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.linalg.svd(x, full_matrices=full))),
+svd = op("svd", infer=_infer_svd, ref=lapack("svd", singular),
          vjp=_svd_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("refuses", "gaps"),
          doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
 

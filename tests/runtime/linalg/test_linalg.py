@@ -325,3 +325,10 @@ def test_each_exponential_of_a_batch_is_as_good_as_alone(dtype, close):
         alone = ingot.linalg.matrix_exp(t(a)).numpy()
         assert np.linalg.norm(one - alone) <= close / 100 * np.linalg.norm(expected)
     np.testing.assert_allclose(ingot.linalg.matrix_exp(t(x[:, :1, :1])).numpy(), np.exp(x[:, :1, :1]), rtol=close)
+
+
+@pytest.mark.parametrize("name", ("svd", "pinv", "lstsq"))
+def test_infinite_elements_are_refused_and_do_not_hang(name):
+    x = t([[-np.inf, -0.16, -0.19], [-0.12, 1e-30, 0.24], [-0.12, -0.23, 2.48]]).float()
+    with pytest.raises(LinAlgError, match="infinite"):
+        getattr(ingot.linalg, name)(*(x, x)[:1 + (name == "lstsq")])
