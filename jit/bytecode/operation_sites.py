@@ -52,6 +52,12 @@ class OperationSite(NamedTuple):
 
 
 @of_code(1024)
+def makes_text(code) -> bool:
+    """Return whether code may make a text of an object by an operation."""
+    return any(site.method in ("__format__", "__mod__") for site in operation_sites_of(code).values())
+
+
+@of_code(1024)
 def operation_sites_of(code) -> dict:
     """Return {offset: `OperationSite`} of all operations that code can reach."""
     depths, found, prefix = depths_of(code), {}, None

@@ -20,7 +20,7 @@ from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
 from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
-from ..proxies.new_objects import BUFFERS, NewObjects, set_attributes
+from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes
 from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
 from .exact_values import ByContent, ByIdentity, exact
 
@@ -68,11 +68,13 @@ class ContainerTable:
     known    {id of a container from before: the spec that stands for it}
     were     {id of a container: its earlier content, which is taken apart instead; of a dataclass object its earlier fields}
     held     containers and objects from before that were met, and stand for themselves
+    objects  decision which objects among arguments are taken apart (`ObjectArguments`), or None
     """
 
-    __slots__ = ("_shared", "_specs", "_whole_specs", "containers", "has_proxy_keys", "held", "were", "wholes")
+    __slots__ = ("_shared", "_specs", "_whole_specs", "containers", "has_proxy_keys", "held", "objects", "were", "wholes")
 
-    def __init__(self, known=(), were=()):
+    def __init__(self, known=(), were=(), objects=None):
+        self.objects = objects
         self.containers: list = []
         self.wholes: list = []          # sets, arrays and objects of dataclasses that are not taken apart, in their order
         self._whole_specs: dict = {}    # {id of one of these: the spec of its other places}
@@ -192,6 +194,8 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return (kind, take.each((x.start, x.stop, x.step)))
     if isinstance(x, (list, dict)) or kind in PARTS or kind in REGISTERED or (made is None and is_structure(x)):
         return take.once(x)
+    if made is None and met is not None and met.objects is not None and kind in met.objects.names:
+        return take.once(x, met.objects.attributes(x))
     if kind is deque and made is not None:        # (among arguments it is what it is)
         return take.once(x)
     if made is not None:
@@ -309,11 +313,13 @@ def _is_shared(spec) -> bool:
 
 
 class _Built(list):
-    """Containers that were rebuilt, and values with `_is_shared`, by their numbers, as `ContainerTable` counts them."""
+    """Containers that were rebuilt, and values with `_is_shared`, by their numbers, as `ContainerTable` counts them.
+    `originals` are those from which objects take the attributes that their spec does not tell."""
 
-    def __init__(self):
+    def __init__(self, originals=()):
         super().__init__()
         self.shared: list = []
+        self.originals = originals
 
     def value_of(self, spec: ByIdentity):
         """Return the value of a spec, a copy where replays must not share it."""
@@ -321,6 +327,11 @@ class _Built(list):
             return spec.value
         self.shared.append(copy(spec.value) if type(spec.value) in _COPIED else spec.value)
         return self.shared[-1]
+
+
+def unflatten_arguments(spec, leaves, numbers, originals):
+    """Return arguments with other numbers; `originals` are their containers, as `ContainerTable` counts them."""
+    return unflatten(spec, leaves, numbers, built=_Built(originals))
 
 
 def unflatten(spec, leaves, numbers=None, containers=(), built=None):
@@ -361,6 +372,8 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
     if kind is OBJECT:          # it may be among its own attributes
         made, attributes = inner
         built[number] = found = made.__new__(made)
+        if built.originals:
+            set_attributes(found, attributes_in(built.originals[number]))
         set_attributes(found, dict(zip([name for name, _ in attributes], each([s for _, s in attributes]))))
     else:
         built[number] = _built(kind, inner, each)

@@ -1,19 +1,23 @@
 """Objects that a recorded call has met, sorted by origin: made by the function, passed to it, or there before."""
 
+from types import MethodType
+
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
 from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
 from ..errors.errors import RecordingStatus
 from .arg_pytree import fields_of
+from .object_arguments import TakenApart
 from .snapshot import is_plain
 
 
 class ArgumentParts:
-    """Containers and dataclasses of which the arguments consist, by id. They are compared at every call, so reads through them
-    need no guard; for methods of a dataclass its class is guarded."""
+    """Containers and objects of which the arguments consist, by id. They are compared at every call, so reads through them
+    need no guard; for methods of an object its class is guarded. `taken` are the objects of plain classes among them."""
 
     def __init__(self):
         self._ids: set = set()
+        self.taken = TakenApart()
 
     def add(self, part):
         self._ids.add(id(part))
@@ -25,14 +29,22 @@ class ArgumentParts:
         """Return whether steps lead through parts alone to another part, or to a tensor or number in one."""
         owners = [follow(base, steps[:n]) for n in range(len(steps))]
         is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self._ids
-        return is_leaf and all(id(x) in self._ids and (kind != "attr" or key in fields_of(x))
-                               for x, (kind, key) in zip(owners, steps))
+        return is_leaf and all(map(self.has_step, owners, steps))
+
+    def has_step(self, x, step) -> bool:
+        """Return whether a step leads from a part to what is compared at every call, too."""
+        return id(x) in self._ids and (step[0] != "attr" or step[1] in self._fields_of(x))
+
+    def _fields_of(self, x):
+        return attributes_of(x) if self.taken.is_apart(x) else fields_of(x)
 
     def class_with(self, base, steps, value):
         """Return the class of a part if the last step reads one of its methods."""
         owner = follow(base, steps[:-1])
         is_attribute = steps and steps[-1][0] == "attr" and id(owner) in self._ids
-        return type(owner) if is_attribute and getattr(type(owner), steps[-1][1], MISSING) is value else None
+        found = getattr(type(owner), steps[-1][1], MISSING) if is_attribute else MISSING
+        is_same = found is value or (type(value) is MethodType and found == value)      # each lookup binds a class method anew
+        return type(owner) if is_attribute and is_same else None
 
 
 class KnownObjects:

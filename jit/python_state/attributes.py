@@ -140,6 +140,7 @@ class DynamicAttributes:
     def query(self, owner, name):
         """Guard that an object has, or has not, an attribute that may be missing."""
         self._see_module(owner)
+        self._known.parts.taken.names.add(name)
         if type(name) is str and self._known.existed(owner):
             with self._casts.removed():
                 self._add_name(owner, name)
@@ -153,6 +154,8 @@ class DynamicAttributes:
             self.writes.fix_numbers()          # code reads the values past the proxies
         if isinstance(owner, Tensor):
             _counts_by_attributes(owner)
+        elif self._known.parts.taken.is_apart(owner):
+            self._known.parts.taken.takes_all(owner)
         elif self._known.existed(owner):
             self.add_names(owner, with_classes)
         if isinstance(owner, Module):
@@ -178,7 +181,7 @@ class DynamicAttributes:
             self._reads.add_attributes(kind.__qualname__, kind, (name,))
         else:
             self._reads.add_object_of_class(kind, name)
-        if isinstance(owner, (type, Module)):       # (a module is compared as a whole)
+        if isinstance(owner, (type, Module)) or self._known.parts.taken.is_apart(owner):      # (these are compared as a whole)
             return
         if name not in own:
             self._reads.add_absent(text, owner, {name})
@@ -233,6 +236,11 @@ class TensorAttributes:
         own = {*map(id, inputs), *self._known.passed}
         found = [(t, kind) for t, kind in self._kinds.values() if id(t) not in own]
         return [TensorKindGuard([t for t, _ in found], [kind for _, kind in found])] if found else []
+
+    @property
+    def names(self) -> frozenset:
+        """The names in code that ran."""
+        return frozenset(self._names)
 
     def named(self, names):
         """Note the names in code that starts, which may lead to what users have put into classes of tensors."""
@@ -337,12 +345,15 @@ class TensorAttributes:
                 self.add_number(v)
         if isinstance(value, Tensor) and self._is_changing(value):
             _counts_by_number(value)
+        elif self._known.parts.taken.is_apart(value):
+            self._known.parts.taken.needs_itself(value)
         elif self._known.parts.has(value):
             self._status.first_time = f"it takes the id() of a {type(value).__name__} that is an argument, or in one"
 
     def add_numbers(self):
         """Note that code takes the numbers of values that are not known."""
         self._counts_numbers = True
+        self._known.parts.taken.any_needs_itself()
         for t, *_ in self._changing:
             _counts_by_number(t)
 

@@ -229,6 +229,7 @@ class CallPolicy:
     def called(self, call: Called):
         """Note a call that user code is about to make, and the callables that it passes on."""
         self._locks.goes_on()
+        self._known.parts.taken.called(real(call.function), call.args, call.kwargs)
         recorder: Any = tls.m.recorder
         if recorder is not None and recorder.reads.printed.unread.calls:
             recorder.reads.printed.unread.called(call)
@@ -240,6 +241,7 @@ class CallPolicy:
     def operated(self, operation: Operation):
         """Note an operation that user code is about to do: it calls a method of its operands."""
         site = operation.site
+        self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
         for x in self._operands_in(operation.operands, site.reads_items):
             if site.is_attribute:
@@ -333,7 +335,7 @@ class CallPolicy:
     def _asks_for_class(self, function, x, classes):
         """Guard the answer of an abstract class or protocol of the standard library, which looks at the attributes of others
         and at what was registered. An object that the call has made answers by its class."""
-        if function is isinstance and not self._known.existed(x):
+        if function is isinstance and (not self._known.existed(x) or self._known.parts.taken.is_apart(x)):
             function, x = issubclass, type(x)
         for cls in classes if isinstance(classes, tuple) else getattr(classes, "__args__", (classes,)):
             if isinstance(cls, type) and type(cls) is not type and not is_user_module(type(cls).__module__):

@@ -191,7 +191,8 @@ class ChainReads:
         """Return (chain, its start) from the first object on the way that is no container. The items of containers are guarded
         at their source, and nobody else sees containers that the function has made."""
         at, steps = value, chain.steps
-        while steps and is_item(at, *steps[0]):
+        while steps and (is_item(at, *steps[0]) or (id(at) in self._known.parts.taken.apart
+                                                    and self._known.parts.has_step(at, steps[0]))):
             at, steps = follow(at, steps[:1]), steps[1:]
         if at is value and not is_container(at):
             return chain, value

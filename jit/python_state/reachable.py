@@ -143,7 +143,7 @@ class Reachable:
     def walk(self, text, value, is_argument=False):
         """Visit all objects that are reached from a value, once each; containers of arguments (`is_argument`) are compared
         anyway."""
-        stack, seen = [(text, value)], {}
+        stack, seen, taken = [(text, value)], {}, self._known.parts.taken
         while stack:
             text, value = stack.pop()
             if id(value) in seen or id(value) in self._known.own or value is BUILTINS:
@@ -163,10 +163,12 @@ class Reachable:
                 self._remember(value)
                 below = Module.modules(value) if id(value) not in self._known.outside else ()
                 stack += [(f"a hook of {type(m).__name__}", hook) for m in below for hook in m._hooks.objects()]
-            if is_argument and is_structure(value):
+            if is_argument and (is_structure(value) or taken.is_apart(value)):
                 self._known.parts.add(value)
-                stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
+                names = taken.fields[id(value)] if taken.is_apart(value) else fields_of(value)
+                stack += [(f"{text}.{name}", getattr(value, name)) for name in names]
                 continue
+            taken.reaches(value)
             if not is_argument:
                 self._see_contents(text, value)
                 if is_changeable(value) or type(value) in BUFFERS:
@@ -189,6 +191,7 @@ class Reachable:
 
     def takes_all(self, value, sets=False):
         """Guard all attributes of an object, for code that takes its `__dict__` or is not tracked; `sets`: and may set them."""
+        self._known.parts.taken.takes_all(value)
         if isinstance(value, Module):
             self.attributes.query_all(value, False)
         if id(value) not in self._known.outside:

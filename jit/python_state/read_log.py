@@ -230,7 +230,8 @@ class ReadLog:
 
     def add_own(self, owner, name, text):
         """Guard that an object keeps an attribute that its class has, too."""
-        held = MISSING if isinstance(owner, (type, Module)) else ClassEntry(type(owner), name)()
+        is_compared = isinstance(owner, (type, Module)) or self._known.parts.taken.is_apart(owner)
+        held = MISSING if is_compared else ClassEntry(type(owner), name)()
         if held is not MISSING and not hasattr(type(held), "__set__"):
             self.add_condition(ReadCondition.of(("own", id(owner), name), lambda: load(owner, name, "attr") is not MISSING,
                                                 f"whether there is {text}"))
@@ -248,7 +249,7 @@ class ReadLog:
         function."""
         if type(owner) is types.MethodType:
             owner = owner.__func__
-        if names:
+        if names and not self._known.parts.taken.is_apart(owner):       # (a call tells which attributes such an object has)
             place = "absent", id(owner)
             if place not in self.conditions:
                 self.conditions[place] = AbsentNames(owner, text)

@@ -21,6 +21,7 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
 from ..bytecode.identity import asks_identity
+from ..bytecode.operation_sites import makes_text
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
@@ -235,6 +236,8 @@ class Tracker:
         code = frame.f_code
         self.known.compares = self.known.compares or asks_identity(code)
         self.tensors.named(code.co_names)
+        if self.known.parts.taken.apart and makes_text(code):
+            self.reachable.on_operand()
         if code.co_name == "__init__" and code.co_varnames:
             self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())

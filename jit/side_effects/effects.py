@@ -24,6 +24,7 @@ from ..guards.exact_values import ByIdentity
 from ..guards.guards import Condition
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
 from ..guards.snapshot import Remade, looks_like, same_items
+from ..proxies.new_objects import attributes_in, set_attributes
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.threads import mapped
 
@@ -153,8 +154,10 @@ class ContentTarget(Target):
 class ArgumentContainers:
     """Containers that the recorded function receives, and those of its caller. They differ if numbers in them are symbolic."""
 
-    def __init__(self, containers, of_caller):
+    def __init__(self, containers, of_caller, objects=()):
+        """`objects` are ids of objects among the containers that are taken apart."""
         self.containers, self.of_caller = containers, of_caller
+        self._objects = [(i, x, attributes_in(x)) for i, x in enumerate(containers) if id(x) in objects]
         self._before = [c.copy() if type(c) in _REFILLED else None for c in containers]
 
     @property
@@ -190,11 +193,36 @@ class ArgumentContainers:
         known = {id(c): ByIdentity(c) for c in seen if id(c) not in arguments}
         return {**known, **{at: spec for at, spec in arguments.items() if at not in {id(c) for c in seen}}}
 
+    def changed_objects(self) -> list:
+        """Return the objects that have other attributes than before."""
+        return [x for _, x, before in self._objects if not _are_same(attributes_in(x), before)]
+
+    def settled(self, result):
+        """Give the caller's objects what the function has set in their copies; return a result with the former in place of the
+        latter."""
+        callers = {id(c): self.of_caller[i] for i, c in enumerate(self.containers)}
+
+        def give(x):
+            return callers.get(id(x), x)
+
+        for i, x, before in self._objects:
+            now_there, original = attributes_in(x), self.of_caller[i]
+            changed = {name: mapped(v, give) for name, v in now_there.items() if v is not before.get(name, MISSING)}
+            set_attributes(original, {name: mapped(v, now) for name, v in changed.items()})
+            for name in before.keys() - now_there.keys() if original is not x else ():
+                object.__delattr__(original, name)
+        return mapped(result, give)
+
     def settle(self):
         """Leave the changes so far, with plain numbers, in the caller's containers: the function has raised."""
         callers = {id(c): self.of_caller[i] for i, c in enumerate(self.containers)}
+        self.settled(None)
         for i, c, _ in self._changed():
             refill(self.of_caller[i], mapped(_content(c), lambda x: callers.get(id(x), now(x))))
+
+
+def _are_same(attributes, before) -> bool:
+    return attributes.keys() == before.keys() and all(v is before[name] for name, v in attributes.items())
 
 
 _CONDITION_COUNTS: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it

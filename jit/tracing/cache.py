@@ -4,6 +4,7 @@ from ...ir.cached_property import cached_property
 from ...ir.locks import new_rlock
 from ..guards.exact_values import number_bits
 from ..guards.locations import MOST_LOCATIONS, ChangedValue
+from ..guards.object_arguments import objects_in
 from ..guards.snapshot import looks_like
 from ..inspect import report
 from .dynamic_shapes import Family
@@ -16,6 +17,14 @@ MOST_ENTRIES = 32    # entries of a key, for different states of Python; the old
 def numbers_key(numbers) -> tuple:
     """Return numbers as a part of a key: floats by their bits."""
     return tuple([(n.hex() if n == n else number_bits(n)) if type(n) is float else n for n in numbers])
+
+
+def _holds(key, classes) -> bool:
+    return any(type(x) in classes for x in objects_in(key[0][0]))
+
+
+def _passes(key, objects) -> bool:
+    return any(x is other for x in objects_in(key[0][0]) for other in objects)
 
 
 class Cache:
@@ -65,6 +74,19 @@ class Cache:
             self.entries = {key: [b for b in known if b[0] is not entry] for key, known in self.entries.items()}
             for family in self._families.values():
                 family.drop(entry)
+
+    def was_replayed(self, objects) -> bool:
+        """Return whether calls with one of some objects among their arguments, and without keywords, were replayed."""
+        with self.lock:
+            found = [e for key, known in self.entries.items() if _passes(key, objects) for e, _ in known]
+            found += [e for kind, family in self._families.items() if _passes(kind, objects) for e in family.entries]
+        return any(e.quick for e in found)
+
+    def drop_objects(self, classes):
+        """Drop the entries and families of calls with objects of some classes among their arguments."""
+        with self.lock:
+            self.entries = {key: known for key, known in self.entries.items() if not _holds(key, classes)}
+            self._families = {kind: family for kind, family in self._families.items() if not _holds(kind, classes)}
 
     def drop_fixed(self, fixed):
         """Drop an entry of fixed sizes that a symbolic one replaces, unless it was compiled."""

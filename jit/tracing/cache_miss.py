@@ -15,6 +15,7 @@ from ..errors.errors import (
 )
 from ..errors.recompile_limit import IN_A_ROW, NO_SECOND, RecompileLimit
 from ..guards.locations import is_viewable
+from ..guards.object_arguments import ObjectArguments
 from ..proxies.data_sizes import DataSizes
 from ..proxies.numpy_scalars import NUMBERS
 from ..proxies.threads import is_alone
@@ -58,6 +59,7 @@ class MissHandler:
 
     def forget(self):
         """Drop what recordings showed."""
+        self.objects = ObjectArguments()
         self.limit, self._data_sizes = RecompileLimit(self._eager.fullgraph, self.stats["calls"]), DataSizes()
         self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
@@ -187,7 +189,8 @@ class MissHandler:
             self._refuse_second(call.reason)
         self._last_key = call.key
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
-                  tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run)
+                  tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run,
+                  objects=self.objects)
         run.recorder.reads.defers = not self._no_reads
         if symbols is not None and self._may_read_sizes():
             run.recorder.reads.sizes = self._data_sizes

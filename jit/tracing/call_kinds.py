@@ -3,7 +3,7 @@
 A kind is the key of a call (`Call.key`); sizes and numbers, which may become symbolic, are compared by `Family.why`.
 """
 
-from ..guards.arg_pytree import NUMBER, TENSOR
+from ..guards.arg_pytree import NUMBER, OBJECT, TENSOR
 from ..guards.exact_values import ByIdentity
 from .labels import argument_names, parts_of
 
@@ -39,7 +39,7 @@ def _difference(name: str, old, new) -> str:
     """Return in words the first difference between two specs of one argument, or nothing."""
     if old == new:
         return ""
-    if _is_container(old) and _is_container(new) and old[0] == new[0]:
+    if _is_container(old) and _is_container(new) and _class_of(old) == _class_of(new):
         parts, olds = list(parts_of(*new)), list(parts_of(*old))
         if [text for _, text in parts] == [text for _, text in olds]:
             return next(filter(None, [_difference(name + text, a, b) for (a, _), (b, text) in zip(olds, parts)]), "")
@@ -47,11 +47,15 @@ def _difference(name: str, old, new) -> str:
             return f"{name} has {len(parts)} parts, and had {len(olds)}; keep their number, or put them into one tensor (pad)"
         return f"{name} has other keys or fields; keep the keys, and let only their values change"
     if _is_container(new):
-        return f"{name} is of another class, {getattr(new[0], '__qualname__', new[0])}; {_KEEP}"
+        return f"{name} is of another class, {getattr(_class_of(new), '__qualname__', new[0])}; {_KEEP}"
     if _is_one_object(new):
         return (f"{name} is another object, of class {type(_value(new)).__qualname__}, which counts by identity; pass the same "
                 "one, make it a dataclass, or pass the tensors and numbers in it")
     return f"{name} is {_text(new)}, and was {_text(old)}; {_FEW}"
+
+
+def _class_of(spec):
+    return spec[1][0] if spec[0] is OBJECT else spec[0]
 
 
 def _value(spec):

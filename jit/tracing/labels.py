@@ -12,7 +12,7 @@ from ...ir.symbols.substitute import function_of
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
 from ..errors.errors import Position, TraceError
-from ..guards.arg_pytree import DEFAULTS, MADE, NODE, NUMBER, READ, TENSOR, ByIdentity
+from ..guards.arg_pytree import DEFAULTS, MADE, NODE, NUMBER, OBJECT, READ, TENSOR, ByIdentity
 from ..guards.frames import position_of
 
 SIZE = "size"
@@ -97,6 +97,8 @@ def parts_of(kind, inner):
         return zip(inner, (".start", ".stop", ".step"))
     if kind is MADE:
         return [(part, "") for part in inner[1]]
+    if kind is OBJECT:
+        return [(part, f".{name}") for name, part in inner[1]]
     if kind is NODE:
         return [(part, f"[{i}]") for i, part in enumerate(inner[2])]
     if kind is DEFAULTS:

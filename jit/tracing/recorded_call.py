@@ -30,11 +30,12 @@ from ..guards.arg_pytree import (
     flatten,
     held_by,
     is_structure,
-    unflatten,
+    unflatten_arguments,
 )
 from ..guards.frames import position_of, unprofiled
 from ..guards.guards import Guard
 from ..guards.locations import ChangedValue, Location, StateInputs
+from ..guards.object_arguments import ObjectArguments
 from ..guards.snapshot import Exactly, Snapshot
 from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
@@ -97,7 +98,7 @@ class Call:
         numbers = self._numbers_with(symbols)[: self.own_counts[1]]
         args, kwargs = self.args, self.kwargs
         if any(a is not b for a, b in zip(numbers, self.numbers)):
-            args, kwargs = unflatten(self.key[0][0], iter(self.leaves), iter(numbers))
+            args, kwargs = unflatten_arguments(self.key[0][0], iter(self.leaves), iter(numbers), self.containers or ())
         if not self.arrays:
             return args, kwargs
         return (tuple([_array_or(g, x) for g, x in zip(self.args, args)]),
@@ -161,9 +162,10 @@ def _scheduled_in(guard, scheduled):
 class Run:
     """An eager run of a function under a recorder, with `symbols` for its arguments. `run` calls the function."""
 
-    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), targets=(), run=None):
+    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), targets=(), run=None,
+                 objects=None):
         self.fn, self.run, self.symbols = fn, fn if run is None else run, symbols
-        self.tables = tables
+        self.tables, self.objects = tables, ObjectArguments() if objects is None else objects
         self._remade = RemadeObjects(targets, changing)
         self.looked_up: list = []                   # `Location`s of containers that it looks up without a table
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
@@ -171,6 +173,7 @@ class Run:
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
         self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
+        self._has_returned = False
         self.template: Any = None
         self.has_proxy_keys = False                 # whether dictionaries in its result have proxies as keys
         self.containers = ArgumentContainers((), ())        # of which it may give and change what its caller has,
@@ -179,12 +182,29 @@ class Run:
         self.guards: list = []
         self.moving: list = []      # `ChangedValue`s of the numbers that the run reads and moves on
 
-    @staticmethod
-    def _check_containers(before, tensors, now, read, were):
+    def _check_objects(self, taken):
+        """Raise if the run gave objects among the arguments other attributes: they count by identity from now on."""
+        changed = self.containers.changed_objects()
+        for x in changed:
+            taken.needs_itself(x)
+        if changed:
+            raise DisturbedError(self.objects.learn(taken, taken.names, ()))
+
+    def _set_objects_back(self, taken, error):
+        """Let objects that were taken apart count by identity after an error once the function has returned: it may do with the
+        very object what it can't do with others."""
+        if not taken.apart or not self._has_returned:
+            return
+        self.result = self.containers.settled(self.result)
+        if not isinstance(error, DisturbedError):
+            self.objects.give_up(set(map(type, taken.apart.values())))
+            raise DisturbedError(str(error)) from error
+
+    def _check_containers(self, before, tensors, now, read, were):
         """Raise if the arguments changed, except containers that `were` passed and tracked: a replay would not repeat the
         change."""
         leaves: list = []
-        spec = flatten(now, leaves, read=read, met=ContainerTable(were=were))
+        spec = flatten(now, leaves, read=read, met=ContainerTable(were=were, objects=self.objects))
         if spec != before or any(a is not b for a, b in zip(leaves, tensors)):
             raise TraceError("this function cannot be traced: it changes a container or an object among its arguments in a way "
                              "that calls could not repeat (for plain lists and dictionaries they can); return the new contents "
@@ -267,12 +287,15 @@ class Run:
         passed: list = []
         for g in call.arrays:
             recorder.inputs.arrays[id(g.array)] = g.tensor
-        met = ContainerTable()
+        met = ContainerTable(objects=self.objects)
         before = flatten((args, kwargs), passed, read=recorder.reads.passthrough.part, met=met)
         fields = [(x, fields_of(x)) for x in met.containers if is_structure(x)]
+        parts = tracker.known.parts
+        parts.taken.take(self.objects, met.containers)
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
-            self.containers, self.keeps_identity = ArgumentContainers([*met.containers, *met.wholes], call.given), True
+            self.containers, self.keeps_identity = ArgumentContainers([*met.containers, *met.wholes], call.given,
+                                                                      parts.taken.apart), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.text
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
@@ -284,7 +307,11 @@ class Run:
             try:
                 effects, tensors, devices = self._run(call, tracker, lookups, inputs, patches, args, kwargs)
                 were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
+                self._check_objects(parts.taken)
                 self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
+            except TraceError as error:
+                self._set_objects_back(parts.taken, error)
+                raise
             finally:
                 m.recorder = m.sizes = None
                 if self.symbols is not None:
@@ -324,6 +351,7 @@ class Run:
                 recorder.pin_sizes(g.tensor)
         with lookups, inputs, patches, tracker:
             self.result = self._called(tracker, args, kwargs)
+            self._has_returned = True
             if not recorder.runs_as_it_is:
                 recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
             if recorder.runs_as_it_is:
@@ -363,6 +391,13 @@ class Run:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
         if tracker.status.replaced:
             raise ReplacedError(tracker.status.replaced)
+        taken = tracker.known.parts.taken
+        log = tracker.attributes.log
+        if log.computing:       # code computes names
+            taken.whole.update(map(type, taken.apart.values()))
+        why = self.objects.learn(taken, tracker.tensors.names | log.names() | taken.names, self.template.spec)
+        if why:
+            raise DisturbedError(why)
 
     def _set_compared_objects(self, call, reached):
         """Note which containers and arrays among the arguments the function reaches otherwise, too, if it compares any."""

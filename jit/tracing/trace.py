@@ -157,7 +157,7 @@ class Traced:
             if not is_free and not self._waits_to_record():
                 return self._misses.run_eagerly(*call.arguments())
             # Another thread may have recorded something meanwhile, and there may be more to look up.
-            if not is_free or self._looks_up_more() or self._is_outdated(call):
+            if not is_free or self._looks_up_more() or self._is_outdated(call) or self._takes_more_apart(call):
                 self._stats["calls"] -= 1
                 self._misses.why = call.reason
                 return self._look_up(*call.arguments())
@@ -190,7 +190,7 @@ class Traced:
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
-        met = ContainerTable()
+        met = ContainerTable(objects=self._misses.objects)
         spec = flatten((args, kwargs), leaves, numbers, met=met)
         locations, counts = self._cache.locations, (len(leaves), len(numbers))
         kinds = locations and read_locations(locations, leaves, numbers)
@@ -226,6 +226,16 @@ class Traced:
 
     def _is_outdated(self, call) -> bool:
         return bool(call.arrays) and self._arrays.is_outdated(*call.arguments())
+
+    def _takes_more_apart(self, call) -> bool:
+        """Take objects among the arguments apart whose class calls make new objects of; return whether there are any."""
+        classes = self._misses.objects.vary(call.key[0][0], self._cache.was_replayed)
+        if classes:
+            call.reason = (f"arguments are new objects of class {', '.join(sorted([c.__qualname__ for c in classes]))}, which "
+                           "count by the attributes that are read from now on")
+            self._cache.drop_objects(classes)
+            self._quick = self._written = None
+        return bool(classes)
 
     def _looks_up_more(self) -> bool:
         """Look up locations that were seen to change; return whether there are new ones."""
