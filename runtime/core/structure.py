@@ -1,6 +1,8 @@
 """Counted tables: parameters, buffers, children and hooks, whose changes move a process-wide version."""
 
+import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count
 
 
@@ -30,6 +32,17 @@ class Table(dict):
         return dict, (dict(self),)
 
 
+_SPARE = 16     # entries of removed hooks that a table keeps at least
+
+
+def _reference(hook) -> Callable:
+    """Return a weak reference to a hook, or one that keeps it where it has none."""
+    try:
+        return weakref.ref(hook)
+    except TypeError:
+        return lambda: hook
+
+
 class HookTable(OrderedDict):
     """Hooks by number, in the order in which they run; changes are counted."""
 
@@ -37,20 +50,23 @@ class HookTable(OrderedDict):
     _next = count()
 
     def __init__(self, *args, **kwargs):
-        self._stored: dict = {}         # key -> number of the call that stored a hook there
+        self._stored: dict = {}         # key -> (number of the hook there, or of the last one, and a reference to it)
         super().__init__(*args, **kwargs)
 
     def __setitem__(self, key, hook):
-        if self.get(key) is not hook:
-            self._stored[key] = next(HookTable._next)
+        known = self._stored.get(key)
+        if known is None or known[1]() is not hook:     # a hook that comes back under its key keeps its number
+            self._stored[key] = next(HookTable._next), _reference(hook)
         super().__setitem__(key, hook)
+        if len(self._stored) > 2 * len(self) + _SPARE:
+            self._stored = {k: (n, ref) for k, (n, ref) in self._stored.items() if k in self or ref() is not None}
 
     def __reduce__(self):
         return type(self), (), None, None, iter(self.items())
 
     def numbers(self) -> tuple:
         """Return a number for each hook, in their order, that no other hook ever has, even under the same key."""
-        return tuple([self._stored[key] for key in self])
+        return tuple([self._stored[key][0] for key in self])
 
 
 for _kind, _names in ((Table, ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")),

@@ -98,11 +98,11 @@ def _check_border(name, x, low, high, mode):
         check_ints(numbers, f"{name} of {x}: {what}", x.ndim, -MOST, MOST)
 
 
-def _bordered(name, x, sizes, low, high):
-    """Return sizes with borders, which repeat what cuts leave of a dim."""
+def _bordered(name, x, sizes, low, high, mode):
+    """Return sizes with borders. They repeat what cuts leave of a dim, but for replicate, which repeats its last elements."""
     grown = tuple(n + lo + hi for n, lo, hi in zip(sizes, low, high))
     for n, m, lo, hi in zip(sizes, grown, low, high):
-        left = hint(n) + min(hint(lo), 0) + min(hint(hi), 0)
+        left = hint(n) if mode == "replicate" else hint(n) + min(hint(lo), 0) + min(hint(hi), 0)
         if hint(m) < 0 or left < 0:
             raise ShapeError(f"{name} of {x} by {low} and {high} leaves a negative size: {grown}")
         if not left and hint(m):
@@ -113,7 +113,7 @@ def _bordered(name, x, sizes, low, high):
 
 def _infer_border_pad(x, *, low, high, mode):
     _check_border("border_pad", x, low, high, mode)
-    return x.with_shape(_bordered("border_pad", x, x.shape, low, high))
+    return x.with_shape(_bordered("border_pad", x, x.shape, low, high, mode))
 
 
 def _border_tables(make, sizes, low, high, mode):
@@ -133,7 +133,7 @@ def _infer_border_grad(g, *, low, high, mode):
     _check_border("border_pad_grad", g, low, high, mode)
     sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
     check_sizes(sizes, f"border_pad_grad of {g}: shape")
-    _bordered("border_pad_grad", g, sizes, low, high)
+    _bordered("border_pad_grad", g, sizes, low, high, mode)
     return g.with_shape(sizes)
 
 

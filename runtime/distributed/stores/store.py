@@ -268,7 +268,7 @@ class _FileTable:
 
 
 class FileStore(Store):
-    """Store in a file of this user that all processes reach. Use a new file for every run."""
+    """Store in a file of this user that all processes reach. Use a new file for every run. `world_size` is kept for callers."""
 
     def __init__(self, file_name, world_size=-1, timeout=DEFAULT_TIMEOUT):
         super().__init__(timeout)

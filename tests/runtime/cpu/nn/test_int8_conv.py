@@ -158,7 +158,8 @@ PARAMS = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finis
     ({"w": aval("int8", 3, 3, 3, 2, 16, 4)}, "20 channels in 1 groups"), ({"start": aval("int32", 20)}, "start of int32"),
     ({"factor": aval("float64", 32)}, "factor of float32"), ({"residual": aval("uint8", 1, 3, 3, 32)}, "what is added"),
     ({"w": aval("int8", 2, 3, 3, 1 << 12, 16, 4), "x": aval("uint8", 1, 5, 5, 1 << 14)}, "at most 65536"),
-    ({"low": 9, "high": 8}, "limits"), ({"zero": 256}, "bytes"), ({"dtype": by_name("float64")}, "uint8 or float32")])
+    ({"low": 9, "high": 8}, "high must be from 9 to 255"), ({"zero": 256}, "zero must be from 0 to 255"),
+    ({"dtype": by_name("float64")}, r"dtype must be one of ingot\.uint8, ingot\.float32")])
 def test_wrong_operands_raise(change, words):
     operands = {**GOOD, **{k: v for k, v in change.items() if k in GOOD}}
     assert str(conv_int8.infer(*GOOD.values(), **PARAMS)) == "u8[1,3,3,20]"
