@@ -99,11 +99,11 @@ def test_tables_of_profiles_have_one_unit():
 
 
 def test_a_definition_goes_with_its_library():
-    library = ingot.library.Library("of_a_library", "DEF")
-    ingot.library.define("of_a_library::twice", "(Tensor x) -> Tensor", lib=library)
+    library = ingot.library.Library("own_ops", "DEF")
+    ingot.library.define("own_ops::twice", "(Tensor x) -> Tensor", lib=library)
     library._destroy()
     with pytest.raises(ArgumentError, match="no operator"):
-        ingot.library.register_kernel("of_a_library::twice", "cpu", lambda x: x)
+        ingot.library.register_kernel("own_ops::twice", "cpu", lambda x: x)
 
 
 class _OwnPlan(dcp.DefaultSavePlanner):
