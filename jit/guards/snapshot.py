@@ -33,15 +33,18 @@ def base_of(kind) -> Any:
 
 
 class Snapshot:
-    """Content of a container: its type and its items, nested containers likewise."""
+    """Content of a container: its type and its items, nested containers likewise; one that contains itself (`circle`) must be
+    the very same."""
 
-    __slots__ = ("base", "items", "itself", "keys", "kind", "rule")
+    __slots__ = ("base", "circle", "items", "itself", "keys", "kind", "rule")
     step = "item"
 
-    def __init__(self, container, inputs=None):
+    def __init__(self, container, inputs=None, around=()):
         self.kind, self.base, self.rule = type(container), base_of(type(container)), _rule(container)
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
-        self.items = tuple([snapshot(v, inputs) for v in self._values_of(container)])
+        around = (*around, (container, self))
+        self.circle: Itself | None = None
+        self.items = tuple([snapshot(v, inputs, around) for v in self._values_of(container)])
         is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
         self.itself = container if is_fixed else None       # a tuple of immutable values
 
@@ -56,13 +59,15 @@ class Snapshot:
     def with_items(self, items) -> "Snapshot":
         made = Snapshot.__new__(Snapshot)
         made.kind, made.base, made.rule = self.kind, self.base, self.rule
-        made.keys, made.items, made.itself = self.keys, tuple(items), None
+        made.keys, made.items, made.itself, made.circle = self.keys, tuple(items), None, self.circle
         return made
 
     def matches(self, now) -> bool:
         if now is self.itself and now is not None:
             return True
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule:
+            return False
+        if self.circle is not None and not self.circle.matches(now):
             return False
         if self.base is set:        # in their order: functions may go through them
             return same_keys(set.__iter__(now), self.keys)
@@ -81,6 +86,21 @@ class Snapshot:
 
     def __repr__(self):
         return f"<{self.kind.__name__} of {len(self.items)}>"
+
+
+class Itself:
+    """Expectation of the very container around a place."""
+
+    __slots__ = ("container",)
+
+    def __init__(self, container):
+        self.container = container
+
+    def matches(self, now) -> bool:
+        return now is self.container
+
+    def __repr__(self):
+        return "the container itself"
 
 
 class Remade:
@@ -238,16 +258,20 @@ def is_item(owner, kind, key) -> bool:
     return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
 
 
-def snapshot(value, inputs=None):
+def snapshot(value, inputs=None, around=()):
     """Return what a guard compares a value with: containers, tuples and arrays by content, `inputs` by location, others as
-    is."""
+    is; `around`: (container, its snapshot) of those that contain the value."""
     expected = None if inputs is None else inputs.same_as(value)
     if expected is not None:
         return expected
     if value is BUILTINS:
         return value
     if type(value) in CONTAINERS or is_own_container(value) or (isinstance(value, tuple) and not is_plain(value)):
-        return Snapshot(value, inputs)
+        for container, made in around:
+            if container is value:
+                made.circle = Itself(container)
+                return made.circle
+        return Snapshot(value, inputs, around)
     return ArraySnapshot(value) if type(value) is np.ndarray else value
 
 
@@ -268,6 +292,8 @@ def demand_alike(a, b) -> bool:
         return True
     if type(a) is not type(b):
         return False
+    if isinstance(a, Itself):
+        return a.container is b.container
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(demand_alike, a, b))
     if isinstance(a, np.ndarray):

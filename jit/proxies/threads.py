@@ -137,13 +137,16 @@ def own_names(cls) -> frozenset:
     return frozenset(vars(cls)).difference(views)
 
 
-def mapped(value, give):
-    """Return `give` of a value, or of the items of a container, which is rebuilt if one differs."""
+def mapped(value, give, around=()):
+    """Return `give` of a value, or of the items of a container, which is rebuilt if one differs; those `around` a value are
+    left as they are."""
     kind = type(value)
     if kind not in (tuple, list, dict):
         return give(value)
-    items = list(value.values() if kind is dict else value)
-    known = [mapped(v, give) for v in items]
+    if any(value is outer for outer in around):
+        return value
+    items, around = list(value.values() if kind is dict else value), (*around, value)
+    known = [mapped(v, give, around) for v in items]
     if all(map(is_, items, known)):
         return value
     return dict(zip(value, known)) if kind is dict else kind(known)
