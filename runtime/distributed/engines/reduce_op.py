@@ -5,13 +5,14 @@ from enum import Enum
 import numpy as np
 
 from ....ir.errors import DTypeError
+from ....ir.reference.scalar_functions import as_kind
 
 __all__ = ["ReduceOp"]
 
 
 class ReduceOp(Enum):
-    """Reductions SUM, AVG, PRODUCT, MIN, MAX, and BAND, BOR, BXOR of integers. Values are combined in the order of ranks, so
-    every rank gets the same bits."""
+    """Reductions SUM, AVG, PRODUCT, MIN, MAX, and BAND, BOR, BXOR of integers. Every rank gets the same bits. Floats of 16 bits
+    and fewer are combined in float32 and rounded once."""
 
     SUM = "sum"
     AVG = "avg"
@@ -28,6 +29,7 @@ ReduceOp.RedOpType = ReduceOp        # type: ignore[attr-defined]  # name in ann
 _COMBINE = {ReduceOp.SUM: np.add, ReduceOp.AVG: np.add, ReduceOp.PRODUCT: np.multiply, ReduceOp.MIN: np.minimum,
             ReduceOp.MAX: np.maximum, ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or,
             ReduceOp.BXOR: np.bitwise_xor}
+_CHUNK = 1 << 15        # elements that are combined at once, in caches
 _BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
@@ -43,10 +45,31 @@ def check_op(op, dtype):
 
 def combined(op, arrays) -> np.ndarray:
     """Return the combination of arrays, in their order."""
-    result = np.array(arrays[0])
+    out = np.empty(arrays[0].shape, arrays[0].dtype)
+    combine(op, arrays, out)
+    return out
+
+
+def combine(op, arrays, out: np.ndarray):
+    """Write the combination of arrays, in their order, into contiguous memory, which may be that of one of them."""
+    parts, target = [np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1)
+    kind = np.dtype(np.float32) if is_narrow(out.dtype) else out.dtype
     with np.errstate(all="ignore"):
-        for a in arrays[1:]:
-            _COMBINE[op](result, a, out=result)
-        if op is ReduceOp.AVG:
-            result /= result.dtype.type(len(arrays))
-    return result
+        for begin in range(0, target.size, _CHUNK):
+            here = slice(begin, begin + _CHUNK)
+            total = _chunk(op, [p[here] if p.dtype == kind else as_kind(p[here], kind) for p in parts])
+            target[here] = total if kind == out.dtype else as_kind(total, out.dtype)
+
+
+def is_narrow(dtype: np.dtype) -> bool:
+    """Return whether elements are floats of 16 bits or fewer, of NumPy or of ml_dtypes."""
+    return dtype.kind in "fV" and dtype.itemsize < 4
+
+
+def _chunk(op, parts) -> np.ndarray:
+    total = _COMBINE[op](parts[0], parts[1]) if len(parts) > 1 else np.array(parts[0])
+    for p in parts[2:]:
+        _COMBINE[op](total, p, out=total)
+    if op is ReduceOp.AVG:
+        total /= total.dtype.type(len(parts))
+    return total
