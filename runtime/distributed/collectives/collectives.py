@@ -1,5 +1,6 @@
 """Collectives on tensors, in place. Every rank gets the same bits, since values are combined in the order of ranks."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,15 @@ from ...autograd.grad_mode import no_grad
 from ...core.device_array import DeviceArray
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
-from ...core.writes import write
+from ...core.writes import write, write_by
 from ..engines.engine import as_array, others
 from ..engines.reduce_op import ReduceOp, check_op, combined
 from ..groups.world import member_of
 from ..stores.distributed_errors import DistTimeoutError
 from ..stores.store import seconds
+
+_SIGNS = -2         # tag of the messages of monitored barriers
+_GRACE = 0.1        # seconds to take in a message that has been sent
 
 __all__ = ["all_gather", "all_gather_into_tensor", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
            "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor",
@@ -40,6 +44,18 @@ def deliver(t, a, what: str):
     """Write received values into a tensor, on its device."""
     with no_grad():
         write(t, on_device_of(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
+
+
+def fill(t, by, what: str):
+    """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous host memory."""
+    a = t._a
+    if a.__class__ is np.ndarray and a.flags.c_contiguous and a.flags.writeable:
+        with no_grad():
+            write_by(t, by, what)
+        return
+    out = np.empty(a.shape, a.dtype)
+    by(out)
+    deliver(t, out, what)
 
 
 def _described(what, a, *more) -> str:
@@ -83,7 +99,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     note = _described("all_reduce", a, op.value)
 
     def work():
-        deliver(tensor, group.channel.all_reduce(host(tensor), op, note), "all_reduce")
+        fill(tensor, lambda out: group.channel.all_reduce(host(tensor), op, note, out), "all_reduce")
         return [tensor]
 
     return group.run(work, async_op)
@@ -127,9 +143,10 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     note = _described("broadcast", a, f"from {group.ranks[source]}")
 
     def work():
-        found = group.channel.broadcast(host(tensor), source, note)
-        if group.rank() != source:
-            deliver(tensor, found, "broadcast")
+        if group.rank() == source:
+            group.channel.broadcast(host(tensor), source, note)
+        else:
+            fill(tensor, lambda out: group.channel.broadcast(out, source, note, out), "broadcast")
         return [tensor]
 
     return group.run(work, async_op)
@@ -156,8 +173,7 @@ def barrier(group=None, async_op=False, device_ids=None):
     group = member_of(group, "barrier")
     if group is None:
         return None
-    nothing = np.empty(0, np.uint8)
-    return group.run(lambda: group.channel.swap("barrier", dict.fromkeys(others(group), nothing), others(group)), async_op)
+    return group.run(lambda: group.channel.barrier("barrier"), async_op)
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
@@ -165,31 +181,27 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     group = member_of(group, "monitored_barrier")
     if group is None:
         return
-    before = group.timeout
-    group.timeout = before if timeout is None else timeout
-    try:
-        if wait_all_ranks:
-            group.run(lambda: _wait_for_each(group), False)
-        else:
-            barrier(group)
-    except DistTimeoutError as e:
-        raise DistTimeoutError(f"monitored_barrier: {e}") from e
-    finally:
-        group.timeout = before
+    limit = seconds(group.timeout if timeout is None else timeout)
+    group.run(lambda: _wait_for_each(group, limit, wait_all_ranks), False)
 
 
-def _wait_for_each(group):
-    """Wait for every rank, also after one is missing; raise an error that names all missing ones."""
-    limit, missing = group.timeout, []
-    group.channel.swap("barrier", dict.fromkeys(others(group), np.empty(0, np.uint8)), ())
-    for source in others(group):
+def _wait_for_each(group, limit: float, also_after_missing: bool):
+    """Wait for a sign of every rank; raise an error that names the first missing one, or all."""
+    engine, channel, missing = group.engine, (group.number, _SIGNS), []
+    away = [group.ranks[r] for r in others(group)]
+    tickets = [engine.inbox.ticket(r, channel) for r in away]
+    engine.send(away, channel, "barrier", np.empty(0, np.uint8))
+    deadline = time.monotonic() + limit
+    for r, ticket in zip(away, tickets):
         try:
-            group.channel.swap("barrier", {}, (source,))
+            engine.inbox.receive(r, channel, ticket, max(_GRACE, deadline - time.monotonic()), "barrier")
         except DistTimeoutError:
-            missing.append(group.ranks[source])
-            group.timeout = 0.1         # the time is out; who is there has sent
+            missing.append(r)
+            if not also_after_missing:
+                break
     if missing:
-        raise DistTimeoutError(f"rank {group.engine.rank} waited {seconds(limit):g} s for ranks {missing}, which sent nothing")
+        named = f"ranks {missing}, which" if also_after_missing else f"rank {missing[0]}, which"
+        raise DistTimeoutError(f"monitored_barrier: rank {engine.rank} waited {limit:g} s for {named} sent nothing")
 
 
 # A value from each.
@@ -224,8 +236,10 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     note = _described("all_gather_into_tensor", a)
 
     def work():
-        found = group.channel.all_gather(host(input_tensor), note)
-        deliver(output_tensor, np.concatenate([f.reshape(-1) for f in found]), "all_gather_into_tensor")
+        def gather(out):
+            group.channel.all_gather(host(input_tensor), note, np.split(out.reshape(-1), group.size()))
+
+        fill(output_tensor, gather, "all_gather_into_tensor")
         return [output_tensor]
 
     return group.run(work, async_op)
@@ -295,7 +309,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     note = _described("reduce_scatter", a, op.value)
 
     def work():
-        deliver(output, group.channel.reduce_scatter([host(t) for t in input_list], op, note), "reduce_scatter")
+        fill(output, lambda out: group.channel.reduce_scatter([host(t) for t in input_list], op, note, out), "reduce_scatter")
         return [output]
 
     return group.run(work, async_op)
@@ -315,7 +329,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
     def work():
         pieces = np.split(np.ascontiguousarray(host(input)).reshape(-1), group.size())
-        deliver(output, group.channel.reduce_scatter(pieces, op, note), "reduce_scatter_tensor")
+        fill(output, lambda out: group.channel.reduce_scatter(pieces, op, note, out.reshape(-1)), "reduce_scatter_tensor")
         return [output]
 
     return group.run(work, async_op)
@@ -333,9 +347,10 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
             check_tensor(t, "all_to_all")
 
     def work():
-        found = group.channel.swap("all_to_all", {r: host(input_tensor_list[r]) for r in others(group)}, others(group))
-        for r, t in enumerate(output_tensor_list):
-            deliver(t, host(input_tensor_list[r]) if r == group.rank() else as_array(found[r], t._a), "all_to_all")
+        outs = [np.empty(t._a.shape, t._a.dtype) for t in output_tensor_list]
+        group.channel.all_to_all([host(t) for t in input_tensor_list], outs, "all_to_all")
+        for t, out in zip(output_tensor_list, outs):
+            deliver(t, out, "all_to_all")
         return list(output_tensor_list)
 
     return group.run(work, async_op)
@@ -343,11 +358,18 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
     """Run all_to_all on one tensor, split along its first dimension (evenly, or by the given sizes)."""
-    member = member_of(group, "all_to_all_single")
-    if member is None:
+    group = member_of(group, "all_to_all_single")
+    if group is None:
         return None
-    return all_to_all(_cut(output, output_split_sizes, member.size(), "output"),
-                      _cut(input, input_split_sizes, member.size(), "input"), group, async_op)
+    cuts = [_rows_of_ranks(t, sizes, group.size(), which)
+            for t, sizes, which in ((output, output_split_sizes, "output"), (input, input_split_sizes, "input"))]
+
+    def work():
+        pieces, what = np.split(host(input), cuts[1]), "all_to_all_single"
+        fill(output, lambda out: group.channel.all_to_all(pieces, np.split(out, cuts[0]), what), what)
+        return [output]
+
+    return group.run(work, async_op)
 
 
 def row_counts(t, sizes, count, which) -> list:
@@ -360,7 +382,6 @@ def row_counts(t, sizes, count, which) -> list:
     return list(sizes)
 
 
-def _cut(t, sizes, count, which) -> list:
-    sizes = row_counts(t, sizes, count, which)
-    with no_grad():
-        return list(t.split(sizes, 0))
+def _rows_of_ranks(t, sizes, count, which) -> np.ndarray:
+    """Return where the rows of one rank end and those of the next begin."""
+    return np.cumsum(row_counts(t, sizes, count, which))[:-1]

@@ -1,31 +1,60 @@
 """Engines: each moves bytes between the ranks of a run. Channels: collectives of a group of ranks on an engine.
 
-The collectives here are made of messages; an engine that has its own gives another channel. Values are combined in the order of
-ranks, so every rank gets the same bits.
+The collectives here are made of messages; an engine that has its own gives another channel. An engine enters itself: the class
+stands in `ENGINES` once its module is imported.
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..stores.distributed_errors import DistBackendError
-from ..stores.store import seconds
+from ..stores.meeting import on_one_machine
+from ..stores.store import Store, seconds
 from .inbox import Inbox
-from .reduce_op import combined
+from .reduce_op import combine
 
 COLLECTIVES = -1            # tag of collectives; users' tags are 0 and above
 _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
+ENGINES: dict[str, type["Engine"]] = {}
+
+
+class Run:
+    """Ranks that are not connected yet: this one's number, how many there are, and the store where they meet."""
+
+    def __init__(self, rank: int, size: int, store: Store, timeout):
+        self.rank, self.size, self.store, self.timeout = rank, size, store, timeout
+
+    @cached_property
+    def on_one_machine(self) -> bool:
+        """Whether all ranks run on one machine. All must ask."""
+        return self.size == 1 or on_one_machine(self.store, self.rank, self.size, seconds(self.timeout))
 
 
 class Engine(ABC):
     """Transport of one rank: messages to other ranks, and an inbox for theirs."""
 
     name: ClassVar[str]
+    preference: ClassVar[int]       # the highest among the engines that fit a run is chosen
     inbox: Inbox
+
+    def __init_subclass__(cls):
+        ENGINES[cls.name] = cls
 
     def __init__(self, rank: int, size: int):
         self.rank, self.size = rank, size
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, run: Run) -> "Engine":
+        """Return the engine of this rank, connected to all others, which all call this."""
+
+    @classmethod
+    def refusal(cls, run: Run) -> str:
+        """Return the reason why the engine cannot connect a run, or no text. All ranks get the same answer."""
+        return ""
 
     def channel(self, group: Any) -> "Channel":
         """Return the collectives of a group."""
@@ -43,66 +72,99 @@ class Engine(ABC):
 class Channel:
     """Collectives of a group on arrays. A note names each; a rank with another note is at another point of the program.
 
-    Arrays of other ranks, from `swap` and `all_gather`, may lie in their memory: they are read-only, and freed with the last
-    reference. Copy what is kept.
+    Results are written into `out`, contiguous memory, which may be that of the operand. An operand may have any layout.
     """
 
-    def __init__(self, engine: Engine, group: Any):
+    def __init__(self, engine: Any, group: Any):
         self.engine, self.group = engine, group
 
+    def close(self):
+        """Free the channel: the group is no more."""
+
     def swap(self, note: str, outgoing: dict, sources) -> dict:
-        """Send each array of `outgoing` to its position; return the bytes from each of `sources`."""
+        """Send each array of `outgoing` to its position; return the bytes from each of `sources`. All ranks of the group call
+        it. The bytes may lie in another rank's memory: they are read-only, and freed with the last reference."""
         group, engine, tag = self.group, self.engine, (self.group.number, COLLECTIVES)
         tickets = {s: engine.inbox.ticket(group.ranks[s], tag) for s in sources}
         for a, targets in _by_array(group, outgoing):
             engine.send([group.ranks[t] for t in targets], tag, note, flat_bytes(a))
-        found = {}
-        for source, ticket in tickets.items():
-            theirs, body = engine.inbox.receive(group.ranks[source], tag, ticket, seconds(group.timeout), note)
-            if theirs != note:
-                raise DistBackendError(f"rank {group.ranks[source]} is in {theirs}, where rank {engine.rank} is in {note}: "
-                                       "all ranks of a group must call the same collectives, with tensors alike, in one order")
-            found[source] = body
-        return found
+        return {source: self.receive(source, ticket, note) for source, ticket in tickets.items()}
 
-    def all_reduce(self, a: np.ndarray, op, note: str) -> np.ndarray:
+    def receive(self, source: int, ticket: int, note: str) -> np.ndarray:
+        """Return the bytes that a position sent under this note."""
+        sender, tag, limit = self.group.ranks[source], (self.group.number, COLLECTIVES), seconds(self.group.timeout)
+        theirs, body = self.engine.inbox.receive(sender, tag, ticket, limit, note)
+        if theirs != note:
+            raise disagreement(sender, theirs, self.engine.rank, note)
+        return body
+
+    def barrier(self, note: str):
+        """Return when all ranks have arrived."""
+        self.swap(note, dict.fromkeys(others(self.group), np.empty(0, np.uint8)), others(self.group))
+
+    def all_reduce(self, a: np.ndarray, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return the combination of every rank's array, on every rank."""
-        n, here = self.group.size(), self.group.rank()
-        if n == 1:
-            return combined(op, [a])
-        if a.nbytes <= _WHOLE_BYTES:
-            return combined(op, self.all_gather(a, note))
-        pieces = np.array_split(np.ascontiguousarray(a).reshape(-1), n)
-        mine = self.reduce_scatter(pieces, op, note)
-        found = self.swap(note, dict.fromkeys(others(self.group), mine), others(self.group))
-        return np.concatenate([mine if r == here else as_array(found[r], p) for r, p in enumerate(pieces)]).reshape(a.shape)
+        n, here, away = self.group.size(), self.group.rank(), others(self.group)
+        out = np.empty(a.shape, a.dtype) if out is None else out
+        if n == 1 or a.nbytes <= _WHOLE_BYTES:
+            combine(op, self.all_gather(a, note), out)
+            return out
+        outs = np.array_split(out.reshape(-1), n)
+        mine = self.reduce_scatter(np.array_split(np.ascontiguousarray(a).reshape(-1), n), op, note, outs[here])
+        for r, body in self.swap(note, dict.fromkeys(away, mine), away).items():
+            outs[r][...] = as_array(body, outs[r])
+        return out
 
-    def reduce_scatter(self, pieces, op, note: str) -> np.ndarray:
+    def reduce_scatter(self, pieces, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return this rank's piece combined over all ranks; each rank sends the others their pieces."""
         here, away = self.group.rank(), others(self.group)
         found = self.swap(note, {r: pieces[r] for r in away}, away)
-        return combined(op, [pieces[here] if r == here else as_array(found[r], pieces[here]) for r in range(self.group.size())])
+        out = np.empty(pieces[here].shape, pieces[here].dtype) if out is None else out
+        combine(op, [pieces[here] if r == here else as_array(found[r], out) for r in range(self.group.size())], out)
+        return out
 
-    def all_gather(self, a: np.ndarray, note: str) -> list:
-        """Return every rank's array, on every rank."""
+    def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
+        """Return every rank's array, on every rank. `outs` are arrays for them, whose sizes may differ. Without `outs` the
+        results are alike, and may be read-only."""
         here, away = self.group.rank(), others(self.group)
         found = self.swap(note, dict.fromkeys(away, a), away)
-        return [a if r == here else as_array(found[r], a) for r in range(self.group.size())]
+        if outs is None:
+            return [a if r == here else as_array(found[r], a) for r in range(self.group.size())]
+        for r, out in enumerate(outs):
+            out[...] = (a if r == here else as_array(found[r], out)).reshape(out.shape)
+        return outs
 
-    def broadcast(self, a: np.ndarray, source: int, note: str) -> np.ndarray:
+    def all_to_all(self, pieces, outs, note: str):
+        """Send each position its piece, and receive the piece of each into `outs`."""
+        here, away = self.group.rank(), others(self.group)
+        found = self.swap(note, {r: pieces[r] for r in away}, away)
+        for r, out in enumerate(outs):
+            out[...] = as_array(flat_bytes(pieces[here]) if r == here else found[r], out)
+
+    def broadcast(self, a: np.ndarray, source: int, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return the source's array on every rank, sent along a tree."""
         n = self.group.size()
         place = (self.group.rank() - source) % n
-        reach = 1
+        reach, found = 1, a
         while reach < n:
             if place < reach:
                 if place + reach < n:
-                    self.swap(note, {(place + reach + source) % n: a}, ())
+                    self.swap(note, {(place + reach + source) % n: found}, ())
             elif place < 2 * reach:
                 sender = (place - reach + source) % n
-                a = as_array(self.swap(note, {}, (sender,))[sender], a)
+                found = as_array(self.swap(note, {}, (sender,))[sender], a)
             reach *= 2
-        return a if place == 0 else np.array(a)
+        if place == 0:
+            return a
+        out = np.empty(a.shape, a.dtype) if out is None else out
+        out[...] = found
+        return out
+
+
+def disagreement(other: int, theirs: str, here: int, note: str) -> DistBackendError:
+    """Return the error of two ranks that are in different collectives."""
+    return DistBackendError(f"rank {other} is in {theirs}, where rank {here} is in {note}: all ranks of a group must call the "
+                            "same collectives, with tensors alike, in one order")
 
 
 def others(group) -> list:

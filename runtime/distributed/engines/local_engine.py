@@ -21,8 +21,9 @@ import numpy as np
 from ..stores.distributed_errors import DistBackendError, DistError, DistNetworkError, DistTimeoutError
 from ..stores.meeting import meet
 from ..stores.store import PrefixStore, seconds
-from .engine import Engine
+from .engine import Engine, Run
 from .inbox import Inbox
+from .local_channel import LocalChannel
 from .local_links import INLINE_BYTES, Link, peer
 from .shared_blocks import Block, SharedBlocks
 
@@ -35,7 +36,19 @@ _FULL = 0.002       # seconds that a sender takes in messages before it tries a 
 class LocalEngine(Engine):
     """Links of this rank to all others on its machine."""
 
-    name = "local"
+    name, preference = "local", 1
+
+    @classmethod
+    def joined(cls, run: Run) -> "LocalEngine":
+        """Return the engine of this rank, connected to all others."""
+        return cls(run.rank, run.size, run.store, run.timeout)
+
+    @classmethod
+    def refusal(cls, run: Run) -> str:
+        """Return the reason why ranks cannot share memory, or no text."""
+        if run.on_one_machine:
+            return ""
+        return "it connects processes of one user on one machine, and these run on several machines"
 
     def __init__(self, rank: int, size: int, store, timeout):
         super().__init__(rank, size)
@@ -48,6 +61,10 @@ class LocalEngine(Engine):
         if size > 1:
             self._connect(PrefixStore("local", store), self.patience)
         _engines.add(self)
+
+    def channel(self, group) -> LocalChannel:
+        """Return the collectives of a group."""
+        return LocalChannel(self, group)
 
     # Connecting.
 
@@ -113,7 +130,18 @@ class LocalEngine(Engine):
 
     def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
         """Send bytes: small ones through sockets, large ones once into shared memory."""
-        block = self.blocks.lend(memory, len(targets)) if memory.size > INLINE_BYTES else None
+        if memory.size <= INLINE_BYTES:
+            self._send(targets, channel, note, memory, None)
+            return
+        block = self.blocks.take(memory.size, len(targets))
+        block.view[:memory.size] = memory
+        self._send(targets, channel, note, memory, block)
+
+    def lend(self, targets, channel: tuple, note: str, block: Block, size: int):
+        """Let ranks read the first bytes of a block, now and later, until they have freed them."""
+        self._send(targets, channel, note, block.view[:size], block)
+
+    def _send(self, targets, channel, note, memory, block):
         for i, other in enumerate(targets):
             try:
                 if other == self.rank:

@@ -39,9 +39,9 @@ class SharedBlocks:
         self._lent: dict[int, Block] = {}
         self._kept = self._count = 0
 
-    def lend(self, memory: np.ndarray, readers: int) -> Block:
-        """Return a block with a copy of these bytes for some readers."""
-        size = 1 << max(_LEAST, memory.size).bit_length() if memory.size > _LEAST else _LEAST
+    def take(self, size: int, readers: int) -> Block:
+        """Return a block of at least some bytes, to be written and lent to so many readers."""
+        size = 1 << (size - 1).bit_length() if size > _LEAST else _LEAST
         with self._lock:
             free = self._free[size]
             if free:
@@ -52,7 +52,6 @@ class SharedBlocks:
                 block = Block(self._count, size)
             block.lent = readers
             self._lent[block.number] = block
-        block.view[:memory.size] = memory
         return block
 
     def take_back(self, number: int, by: int = 1) -> Block | None:

@@ -20,7 +20,7 @@ from ..stores.distributed_errors import DistNetworkError, DistTimeoutError
 from ..stores.handshake import admit, introduce
 from ..stores.socket_messages import connect, is_loopback, read, read_into, write_all
 from ..stores.store import PrefixStore, seconds
-from .engine import Engine
+from .engine import Engine, Run
 from .inbox import Inbox
 
 _HEADER = struct.Struct("<qqQH")        # group, tag, bytes of the body, bytes of the note
@@ -44,7 +44,12 @@ def own_address(store) -> str:
 class TCPEngine(Engine):
     """Connections of this rank to all others."""
 
-    name = "tcp"
+    name, preference = "tcp", 0
+
+    @classmethod
+    def joined(cls, run: Run) -> "TCPEngine":
+        """Return the engine of this rank, connected to all others."""
+        return cls(run.rank, run.size, run.store, run.timeout)
 
     def __init__(self, rank: int, size: int, store, timeout):
         super().__init__(rank, size)

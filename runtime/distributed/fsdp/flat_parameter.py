@@ -223,10 +223,10 @@ class Unit(GatheredParameters):
         """Return the parts of all ranks, joined, without padding."""
         if self.count == 1:
             return part[:self.size]
-        group, parts = member_of(self.groups.shards, "FullyShardedDataParallel"), []
-        note = f"{what} of {self.label}, {self.length} {part.dtype}"
-        group.run(lambda: parts.extend(group.channel.all_gather(host(part), note)), False)
-        return on_device_of(wrap(np.concatenate(parts)[:self.size]), part)
+        group, mine = member_of(self.groups.shards, "FullyShardedDataParallel"), host(part)
+        note, whole = f"{what} of {self.label}, {self.length} {part.dtype}", np.empty(mine.size * self.count, mine.dtype)
+        group.run(lambda: group.channel.all_gather(mine, note, np.split(whole, self.count)), False)
+        return on_device_of(wrap(whole[:self.size]), part)
 
     def cut(self, flat) -> list:
         """Return each parameter's part of whole values, in its shape."""

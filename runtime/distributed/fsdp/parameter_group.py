@@ -16,7 +16,6 @@ from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ..collectives.collectives import host
-from ..engines.engine import as_array, others
 from ..engines.reduce_op import ReduceOp
 from ..groups.world import member_of
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
@@ -173,16 +172,12 @@ class ParameterGroup(GatheredParameters):
 
     def _exchange_parts(self, mine) -> list:
         """Return the arrays of all ranks, in order."""
-        group, arrays = self.shards, []
+        group = self.shards
         sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
         note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
 
-        def work():
-            got = group.channel.swap(note, dict.fromkeys(others(group), mine), others(group))
-            for r, n in enumerate(sizes):
-                arrays.append(mine if r == group.rank() else as_array(got[r], np.broadcast_to(mine.dtype.type(0), (n,))))
-
-        group.run(work, False)
+        arrays = np.split(np.empty(sum(sizes), mine.dtype), np.cumsum(sizes)[:-1])
+        group.run(lambda: group.channel.all_gather(mine, note, arrays), False)
         return arrays
 
     def _hide_slot(self, slot):

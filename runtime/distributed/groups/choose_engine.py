@@ -1,26 +1,30 @@
-"""Choice of the engine of a run: the environment variable INGOT_ENGINE, or what fits where the ranks are."""
+"""Choice of the engine of a run: the backend's name, the environment variable INGOT_ENGINE, or what fits the ranks best."""
 
 import os
 
 from ....ir.errors import ArgumentError
-from ..engines.engine import Engine
-from ..engines.local_engine import LocalEngine
-from ..engines.tcp_engine import TCPEngine
+from ..engines import local_engine, tcp_engine  # noqa: F401  (they enter themselves)
+from ..engines.engine import ENGINES, Engine, Run
 from ..stores.distributed_errors import DistBackendError
-from ..stores.meeting import on_one_machine
-from ..stores.store import Store, seconds
-
-_ENGINES: dict[str, type] = {e.name: e for e in (LocalEngine, TCPEngine)}
+from ..stores.store import Store
 
 
-def chosen_engine(rank: int, size: int, store: Store, timeout) -> Engine:
-    """Return the engine that connects this rank to the others, which all call this."""
-    asked = os.environ.get("INGOT_ENGINE", "")
-    if asked and asked not in _ENGINES:
-        raise ArgumentError(f"INGOT_ENGINE is one of {', '.join(_ENGINES)}, got {asked!r}")
-    together = size == 1 or on_one_machine(store, rank, size, seconds(timeout))
-    if asked == LocalEngine.name and not together:
-        raise DistBackendError("INGOT_ENGINE=local connects processes of one user on one machine, and this run is "
-                               "on several machines")
-    name = asked or (LocalEngine.name if together else TCPEngine.name)
-    return _ENGINES[name](rank, size, store, timeout)
+def requested_engine() -> str:
+    """Return the engine that INGOT_ENGINE names, or no text."""
+    name = os.environ.get("INGOT_ENGINE", "")
+    if name and name not in ENGINES:
+        raise ArgumentError(f"INGOT_ENGINE is one of {', '.join(sorted(ENGINES))}, got {name!r}")
+    return name
+
+
+def chosen_engine(rank: int, size: int, store: Store, timeout, name: str = "") -> Engine:
+    """Return the engine that connects this rank to the others, which all call this: a certain one, or the best that fits."""
+    run = Run(rank, size, store, timeout)
+    name = name or requested_engine()
+    if name:
+        reason = ENGINES[name].refusal(run)
+        if reason:
+            raise DistBackendError(f"the engine {name!r} cannot connect this run: {reason}")
+        return ENGINES[name].joined(run)
+    best = sorted(ENGINES.values(), key=lambda engine: -engine.preference)
+    return next(engine for engine in best if not engine.refusal(run)).joined(run)

@@ -10,7 +10,6 @@ import numpy as np
 
 from ....ir.ops.core.shape import cat
 from ...core.device_array import BACKENDS, DeviceArray, ones_on_device_of, zeros_on_device_of
-from ..engines.engine import as_array, others
 from .placements import REDUCTIONS, Partial, Replicate, Shard
 from .sharded_layout import bounds, nesting, part_sizes
 
@@ -89,7 +88,9 @@ class _Redistribution:
             self.now[i] = self.target[i]
             return
         shapes = [_resized(self.local.shape, dim, n) for n in sizes]
-        self.local = _joined(self._swapped(i, "all_gather", lambda a: [a] * len(sizes), shapes), dim)
+        here = host(self.local)
+        parts = self._collected(i, "all_gather", shapes, lambda channel, outs, note: channel.all_gather(here, note, outs))
+        self.local = _joined(parts, dim)
         self.now[i] = Replicate()
 
     def _exchange(self, i, dim, sizes, to):
@@ -97,21 +98,18 @@ class _Redistribution:
         cuts = part_sizes(self.local.shape[to], self.mesh.shape[i])
         mine = cuts[self.at[i]]
         shapes = [_resized(_resized(self.local.shape, dim, n), to, mine) for n in sizes]
-        self.local = _joined(self._swapped(i, "all_to_all", lambda a: _cut(a, to, cuts), shapes), dim)
+        pieces = _cut(host(self.local), to, cuts)
+        parts = self._collected(i, "all_to_all", shapes, lambda channel, outs, note: channel.all_to_all(pieces, outs, note))
+        self.local = _joined(parts, dim)
 
-    def _swapped(self, i, what, outgoing, shapes) -> list:
-        """Return the arrays of all processes along a mesh dim for this one, on its device."""
-        group, here = self.mesh.get_group(i), host(self.local)
-        sent, received = outgoing(here), []
-        note = f"{what} of a DTensor {tuple(self.shape)} {here.dtype.name} from {self.now[i]} to {self.target[i]}"
-
-        def work():
-            got = group.channel.swap(note, {r: sent[r] for r in others(group)}, others(group))
-            for r, shape in enumerate(shapes):
-                received.append(sent[r] if r == group.rank() else as_array(got[r], np.broadcast_to(here.dtype.type(0), shape)))
-
-        group.run(work, False)
-        return [on_device_of(a, self.local) for a in received]
+    def _collected(self, i, what, shapes, move) -> list:
+        """Return arrays of these shapes from the processes along a mesh dim, on this one's device, which
+        `move(channel, arrays, note)` fills."""
+        group, kind = self.mesh.get_group(i), self.local.dtype
+        outs = [np.empty(shape, kind) for shape in shapes]
+        note = f"{what} of a DTensor {tuple(self.shape)} {kind.name} from {self.now[i]} to {self.target[i]}"
+        group.run(lambda: move(group.channel, outs, note), False)
+        return [on_device_of(a, self.local) for a in outs]
 
     def _enter(self, i, dim):
         """Split a dim; for terms of a reduction return the reduced part."""

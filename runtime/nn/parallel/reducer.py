@@ -176,8 +176,10 @@ class Reducer:
         op = ReduceOp.AVG if divisor == group.size() else ReduceOp.SUM
 
         def work():
-            total = group.channel.all_reduce(mine, op, note)
-            found.append(total if op is ReduceOp.AVG else total / total.dtype.type(divisor))
+            total = group.channel.all_reduce(mine, op, note, mine)
+            if op is not ReduceOp.AVG:
+                np.divide(total, total.dtype.type(divisor), out=total)
+            found.append(total)
 
         under_way = group.run(work, True)
 

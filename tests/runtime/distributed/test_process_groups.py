@@ -163,6 +163,54 @@ def test_movements():
     ranks.run(SIZE, _movements)
 
 
+def _layouts(rank):
+    every = [values(r, (6, 700), "float32") for r in range(SIZE)]
+    total, whole = every[0] + every[1] + every[2], ingot.zeros(700 * SIZE, 6).t()
+    t = ingot.tensor(every[rank].T.copy()).t()
+    dist.all_reduce(t)
+    assert np.array_equal(t.numpy(), total) and t.stride() == (1, 6)
+    dist.all_gather_into_tensor(whole.reshape(-1), ingot.tensor(every[rank]))
+    flat, part = ingot.zeros(2, SIZE * 6 * 700)[0], ingot.zeros(700, 2).t()
+    dist.all_gather_into_tensor(flat, ingot.tensor(every[rank].T.copy()).t())
+    assert np.array_equal(flat.numpy(), np.concatenate(every).reshape(-1))
+    dist.reduce_scatter_tensor(part, ingot.tensor(every[rank].T.copy()).t())
+    assert np.array_equal(part.numpy(), total.reshape(SIZE, 2, 700)[rank])
+    out = ingot.zeros(700, 6).t()
+    dist.all_to_all_single(out, ingot.tensor(every[rank].T.copy()).t())
+    assert np.array_equal(out.numpy(), np.concatenate([e[2 * rank:2 * rank + 2] for e in every]))
+    x = ingot.ones(3)
+    version, saved = x._version, ingot.ones(3, requires_grad=True) * x
+    dist.all_reduce(x)
+    assert x._version > version
+    with pytest.raises(RuntimeError, match=r"changed|written|modified"):
+        saved.sum().backward()
+
+
+def test_tensors_of_any_layout_are_filled():
+    ranks.run(SIZE, _layouts)
+
+
+def _narrow(rank, dtype, size, count):
+    every = [np.random.default_rng(r).standard_normal(count) for r in range(size)]
+    parts = [ingot.tensor(e).to(dtype) for e in every]
+    exact = sum(p.double().numpy() for p in parts)
+    mine, gathered = parts[rank].clone(), [ingot.zeros(count, dtype=dtype) for _ in range(size)]
+    dist.all_reduce(mine)
+    got, step = mine.double().numpy(), ingot.finfo(dtype).eps
+    assert (np.abs(got - exact) <= step * np.maximum(np.abs(exact), ingot.finfo(dtype).tiny)).all()
+    dist.all_gather(gathered, mine)
+    assert all(np.array_equal(g.view(ingot.int16).numpy(), mine.view(ingot.int16).numpy()) for g in gathered)
+    average = parts[rank].clone()
+    dist.all_reduce(average, OPS.AVG)
+    assert (np.abs(average.double().numpy() - exact / size) <= step * np.abs(exact / size) + 1e-30).all()
+
+
+@pytest.mark.parametrize("dtype", [ingot.bfloat16, ingot.float16])
+@pytest.mark.parametrize("count", [7, 50_001])
+def test_sums_of_16_bit_floats_are_rounded_once(dtype, count):
+    ranks.run(8, _narrow, dtype, 8, count)
+
+
 def _rows_with_gradients(rank):
     sent, received = [rank + 1] * SIZE, [r + 1 for r in range(SIZE)]
     x = ingot.full((sum(sent), 2), 1.0 + rank, requires_grad=True)

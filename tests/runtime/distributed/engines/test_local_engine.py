@@ -92,7 +92,7 @@ def test_what_is_too_much_to_keep_goes_back_to_the_system(pair, monkeypatch):
     first, second = pair
     for _ in range(3):
         for i in range(6):
-            first.send([1], (0, 0), "n", data(1 << 19, i))
+            first.send([1], (0, 0), "n", data((1 << 19) + 1, i))
         for _ in range(6):
             got(second, 0)
         second.send([0], (0, 0), "n", data(1))
@@ -287,6 +287,6 @@ def test_the_folder_of_stores_belongs_to_this_user_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("engine", ["abc", "LOCAL"])
 def test_an_engine_that_does_not_exist_is_an_error(engine, monkeypatch):
     monkeypatch.setenv("INGOT_ENGINE", engine)
-    with pytest.raises(ValueError, match="INGOT_ENGINE is one of local, tcp"):
+    with pytest.raises(ValueError, match="INGOT_ENGINE is one of local, "):
         dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
     assert not dist.is_initialized()
