@@ -10,13 +10,13 @@ import itertools
 import sys
 import types
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...ir.ops.core.host_call import living_name
 from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
 from ...ir.symbols.symbolic import pinned
+from ...ir.weak_table import WeakTable
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
 from ..errors.errors import TraceError
@@ -92,7 +92,7 @@ def write_back(original, copy, tensors: dict):
 
 _numbers = itertools.count()
 _EMPTY = types.CellType()
-_CALLS: WeakValueDictionary = WeakValueDictionary()     # {(id of a function, spec, errors of numpy): its caller}
+_CALLS = WeakTable()     # {(id of a function, spec, errors of numpy): its caller}
 
 
 def host(fn):

@@ -9,10 +9,10 @@ import ctypes
 import functools
 import gc
 import types
-import weakref
 from operator import is_
 from typing import Any
 
+from ...ir.weak_table import WeakTable
 from ...runtime.core.tensor import Tensor
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.reads import MISSING
@@ -25,7 +25,7 @@ from .read_log import ReadLog
 CACHED = functools._lru_cache_wrapper
 _MOST_RESULTS = 256        # results that are compared to see that a cache was cleared, where all of them are guarded
 _POINTER = ~7           # of a reference (`guards/frames.py`)
-_called_unseen: weakref.WeakSet = weakref.WeakSet()     # functions that gave results in calls that nobody saw
+_called_unseen = WeakTable()        # by their ids: functions that gave results in calls that nobody saw
 
 
 def _cached_by(function) -> list:
@@ -150,7 +150,7 @@ class FunctionCaches:
         if known is None:
             known = self._reached[id(function)] = Reached(function)
             self._codes.add(getattr(function.__wrapped__, "__code__", None))
-            if function in _called_unseen:
+            if _called_unseen.get(id(function)) is function:
                 self._guard_all(known)
         return known
 
@@ -212,7 +212,7 @@ class FunctionCaches:
             if known.missed():
                 raise FirstTimeError(f"{name}() was run to fill its cache, which later calls don't repeat")
             if known.was_called_unseen():
-                _called_unseen.add(known.function)
+                _called_unseen[id(known.function)] = known.function
                 raise FirstTimeError(f"{name}(), which has a cache, was called by code in C")
 
 

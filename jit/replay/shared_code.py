@@ -6,12 +6,12 @@ Most of these have the same nodes. They are compiled once, for as long as one of
 
 from dataclasses import astuple, dataclass
 from typing import Any
-from weakref import WeakValueDictionary
 
 from ...ir import config
 from ...ir.graph.graph import Graph, Value
 from ...ir.opdef.params import param_key, params_key
 from ...ir.source_location import module_of
+from ...ir.weak_table import WeakTable
 
 
 @dataclass(eq=False)
@@ -23,7 +23,7 @@ class SharedCode:
     recorded: Any
 
 
-SHARED: WeakValueDictionary = WeakValueDictionary()      # {identity of what is compiled: its `SharedCode`}
+SHARED = WeakTable()      # {identity of what is compiled: its `SharedCode`}
 
 
 def identity_of(graph: Graph, wishes, weights) -> tuple:

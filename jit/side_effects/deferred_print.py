@@ -8,9 +8,9 @@ each time that the text is shown. A text that nothing reads is plain (`unread_te
 import builtins
 import re
 import secrets
-import weakref
 from typing import Any, NamedTuple
 
+from ...ir.weak_table import WeakTable
 from ...runtime.core.tensor import Tensor
 from ..bytecode.stack import Walk, instructions_of, position_of
 from ..proxies.lazy_scalars import LazyScalar, as_number
@@ -18,11 +18,11 @@ from .unread_texts import UnreadTexts, asking_frame, is_logged
 
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 SHOWN: dict = {}        # class -> names of methods that show texts at each call, filled by `python_state/progress_bars.py`
-MADE: weakref.WeakSet = weakref.WeakSet()       # objects of these classes that a recorded function has made, and may read
+MADE = WeakTable()      # by their ids: objects of these classes that a recorded function has made, and may read
 
 
 def _is_shown(x) -> bool:
-    return type(x) in SHOWN and x not in MADE
+    return type(x) in SHOWN and MADE.get(id(x)) is not x
 
 
 class Formatted(NamedTuple):

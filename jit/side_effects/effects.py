@@ -10,12 +10,13 @@ that lies there at the call (`self.losses = []` at the end of an epoch), if no o
 
 import sys
 import types
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, replace
 from itertools import starmap
 from types import SimpleNamespace
 from typing import Any
 
+from ...ir.weak_table import WeakTable
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import MISSING
 from ..errors.errors import TraceError
@@ -225,7 +226,16 @@ def _are_same(attributes, before) -> bool:
     return attributes.keys() == before.keys() and all(v is before[name] for name, v in attributes.items())
 
 
-_CONDITION_COUNTS: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it
+class _Held:
+    """The one reference of all `SoleReference`s to a container."""
+
+    __slots__ = ("__weakref__", "container")
+
+    def __init__(self, container):
+        self.container = container
+
+
+_HELD = WeakTable()         # by the ids of the containers
 
 
 def _in_cell(cell, key) -> int:
@@ -244,27 +254,31 @@ class SoleReference(Condition):
     """A location holds the container from before, or one that nobody else holds."""
 
     def __init__(self, place, first, text):
-        self.place, self.first, self.text = place, first, text
+        self.place, self.text = place, text
         self.owner, self.key, self.kind = place
         self.identity = "alone", id(self.owner), self.key
-        _CONDITION_COUNTS[id(self.first)] += 1
+        held = _HELD.get(id(first))
+        if held is None:
+            held = _HELD[id(first)] = _Held(first)
+        self._held = held
 
-    def __del__(self):
-        _CONDITION_COUNTS[id(self.first)] -= 1
-        if not _CONDITION_COUNTS[id(self.first)]:
-            del _CONDITION_COUNTS[id(self.first)]
+    @property
+    def first(self):
+        """The container from before."""
+        return self._held.container
 
     def holds(self) -> bool:
         found = load(self.owner, self.key, self.kind)
         at, kind = id(found), type(found)
         del found
-        if at == id(self.first):
+        first = self.first
+        if at == id(first):
             return True
-        if kind is not type(self.first):        # it may be gone
+        if kind is not type(first):         # it may be gone
             return False
         is_cell = self.kind == "cell"
         table = vars(self.owner) if self.kind == "attr" else self.owner
-        return _REFERENCE_COUNTERS[is_cell](table, self.key) == _SINGLE_COUNTS[is_cell] + _CONDITION_COUNTS.get(at, 0)
+        return _REFERENCE_COUNTERS[is_cell](table, self.key) == _SINGLE_COUNTS[is_cell] + (_HELD.get(at) is not None)
 
     def __str__(self):
         return f"{self.text} is another {type(self.first).__name__}, which others hold, too"

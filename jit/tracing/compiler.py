@@ -2,10 +2,10 @@
 
 import functools
 import warnings
-import weakref
 
 from ...ir import config
 from ...ir.errors import ArgumentError
+from ...ir.weak_table import WeakTable
 from ...runtime.core.state import tls
 from ...runtime.nn.base.module import Module
 from ..host.host_call import host
@@ -19,7 +19,7 @@ __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mar
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
 _SPECIAL = ("__contains__", "__delitem__", "__getitem__", "__iter__", "__len__", "__reversed__", "__setitem__")
-_compiled: weakref.WeakSet = weakref.WeakSet()
+_compiled = WeakTable()     # by their ids
 
 
 class Compiled(Module):
@@ -108,7 +108,7 @@ class _Compiler(functools.partial):
 
     def __call__(self, fn, **options):
         made = super().__call__(fn, **options)
-        _compiled.add(made)
+        _compiled[id(made)] = made
         return made
 
 
@@ -200,7 +200,7 @@ def get_default_backend() -> str:
 
 def reset():
     """Drop the recordings of all functions made by `compile`."""
-    for traced in list(_compiled):
+    for traced in _compiled.values():
         traced.forget()
 
 

@@ -10,15 +10,15 @@ A class cannot gain slots of other layouts: modules of classes with `__slots__` 
 import copy
 import functools
 import types
-import weakref
 from typing import Any
 
+from ...ir.weak_table import WeakTable
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
 from .labels import definition_of
 
 _CLASS = vars(object)["__class__"]
-_classes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()       # class -> weak reference to that of its traced modules
+_classes = WeakTable()      # by the id of a class: that of its traced modules, which holds it
 
 
 class TracedModule(Module):
@@ -114,7 +114,7 @@ def _fill(made, state):
 
 def _class_of(base):
     """Return the class of traced modules of a class. Metaclasses and registries of subclasses do not hear of it."""
-    known = _classes.get(base, lambda: None)()
+    known = _classes.get(id(base))
     if known is None:
         space = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__, "__slots__": (),
                  "_TracedModule__base": base}
@@ -124,7 +124,7 @@ def _class_of(base):
             raise TraceError(definition_of(base.forward).of(
                 f"jit.trace cannot stay a {base.__qualname__}: {error}. Leave out __slots__ of the class, or trace its forward "
                 "alone: net.forward = jit.trace(net.forward)")) from None
-        _classes[base] = weakref.ref(known)
+        _classes[id(base)] = known
     return known
 
 

@@ -5,7 +5,6 @@ code. Only facts that decide memory access are constants: strides of 0, and of 1
 """
 
 import hashlib
-import weakref
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ from ...ir.dtype import DType
 from ...ir.kernel.kernel import CONST, FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
 from ...ir.ops.core import elementwise as ew
 from ...ir.symbols.symbolic import hint, is_symbol, judged
+from ...ir.weak_table import WeakTable
 from ..codegen.llvm.loops.strategies import suited
 from ..rewrite.kernel_body import CALL, INDEX, PICK, Body, Unfit
 
@@ -53,7 +53,7 @@ def lower(body: Body, result_patterns: dict | None = None, launches: bool = Fals
                    prod(body.shape) * sum(t.cost for t in body.terms if not t.row))
 
 
-_KERNELS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # by the digest of what they compute
+_KERNELS = WeakTable()      # by the digest of what they compute
 
 
 def _shared(body, draft):

@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from sys import getrefcount
 from types import FrameType
 from typing import Any
 
@@ -38,7 +39,13 @@ class Storage:
 
     def lend(self):
         """Count an outside user of the memory that stays for good."""
-        self.lent += 1
+        _loans_of(self).for_good += 1
+
+    def lend_to(self, user):
+        """Count an outside user of the memory as long as it lives."""
+        loans = _loans_of(self)
+        loans.made += 1
+        user.loan = loans.mark
 
     def add_aliases(self, tensors):
         """Add views; drop dead entries when the list doubles."""
@@ -83,19 +90,58 @@ class Storage:
         return self.unchecked is None or self.unchecked[1] != self.version or version < self.unchecked[0]
 
 
+class _Loans:
+    """The outside users of a storage. Each holds `mark`, whose references count them: no code runs when a user goes, as an
+    exception from a signal handler would be lost in there."""
+
+    __slots__ = ("for_good", "made", "mark")
+
+    def __init__(self):
+        self.for_good = self.made = 0
+        self.mark = object()
+
+    @property
+    def alive(self) -> int:
+        return getrefcount(self.mark) - _NO_LOANS
+
+
+_NO_LOANS = 0           # what `alive` counts of no users, measured here
+_NO_LOANS = _Loans().alive
+
+
+class LentStorage(Storage):
+    """A storage that outside users have, or had."""
+
+    loans: _Loans
+
+    def __reduce__(self):
+        return Storage, ()
+
+    @property
+    def lent(self) -> int:          # type: ignore[override]
+        return self.loans.for_good + self.loans.alive
+
+    @property
+    def returned(self) -> int:      # type: ignore[override]
+        return self.loans.made - self.loans.alive
+
+
+def _loans_of(storage: Any) -> _Loans:
+    if not isinstance(storage, LentStorage):
+        storage.loans = _Loans()
+        storage.__class__ = LentStorage
+    return storage.loans
+
+
 class Loan:
     """Memory of a storage in use outside: alive as long as an array over it, or a view of one, is."""
 
-    __slots__ = ("__array_struct__", "_array", "_storage")
+    __slots__ = ("__array_struct__", "_array", "loan")
 
     def __init__(self, array: np.ndarray, storage: Storage):
         self.__array_struct__ = array.__array_struct__
-        self._array, self._storage = array, storage
-        storage.lent += 1
-
-    def __del__(self):
-        self._storage.lent -= 1
-        self._storage.returned += 1
+        self._array = array
+        storage.lend_to(self)
 
 
 def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:

@@ -12,11 +12,11 @@ small tables that the function keeps (`keeps_table`). It is not if it read value
 """
 
 from collections.abc import Callable
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...ir.dtype import DType
+from ...ir.weak_table import WeakTable
 from ..core.state import Defaults
 from ..core.tensor import Size, Tensor
 
@@ -43,7 +43,7 @@ def new_table(fn: Callable) -> dict:
     return tables[-1][1]
 
 
-_tables_kept: WeakValueDictionary = WeakValueDictionary()       # by their ids
+_tables_kept = WeakTable()       # by their ids
 _MOST_KEPT = 1 << 13                    # elements of a table that a memoised call may hold
 
 

@@ -1,16 +1,16 @@
 """User functions as operators: they run on the host, between kernels, at every run of a graph."""
 
 from collections.abc import Callable
-from weakref import WeakValueDictionary
 
 from ... import dtype as dt
 from ...errors import GraphError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.params import LivingName
+from ...weak_table import WeakTable
 
 FUNCTIONS: dict[str, Callable] = {}    # by the name that graphs know them by: arrays in, a tuple of arrays out
-_LIVING: WeakValueDictionary = WeakValueDictionary()       # the same, of those that live as long as the graphs that name them
+_LIVING = WeakTable()       # the same, of those that live as long as the graphs that name them
 
 
 def living_name(name: str, function: Callable) -> LivingName:
