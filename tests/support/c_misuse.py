@@ -10,14 +10,25 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from guard_pages import fenced
+from ingot.ir.target import host
 from ingot.jit.exporting.link.c_checks import CODES, MOST_DIMS, TENSOR_BYTES
 from ingot.jit.exporting.link.c_header import DTYPES
 
 NUMBERS = {np.dtype(bool if name == "bool" else name): number for number, name in enumerate(DTYPES)
            if name not in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
+LINUX_X86 = host().arch == "x86_64" and host().system == "linux"
+needs_linux_x86 = pytest.mark.skipif(not LINUX_X86, reason="libraries are run here on Linux x86-64 only")
 FILL = 0xA5             # bytes of outputs before a run
+
+
+def code_of(name) -> int:
+    return CODES.index(name)
+
+
+DATA = code_of("DATA")
 
 
 class At(NamedTuple):
@@ -46,6 +57,9 @@ class Call(NamedTuple):
     name: str
     edits: tuple
     code: str
+
+
+CORRECT = Call("correct", (), "OK")
 
 
 def calls(inputs, outputs, state: int, align=1) -> list:
@@ -381,8 +395,12 @@ def outcomes(printed: str, outputs) -> list:
     return found
 
 
-def code_of(name) -> int:
-    return CODES.index(name)
-
-
-DATA = code_of("DATA")
+def check(found, call: Call, outputs, close=1e-3):
+    """Check the outcome of a call: its code, its outputs, and that nothing else changed."""
+    code, results, changed = found
+    if call.code == "VALUES":
+        assert code in (0, DATA) and not changed, call
+        return
+    assert (code, changed) == (code_of(call.code), False), call
+    for got, want in zip(results, outputs):
+        np.testing.assert_allclose(got, want, rtol=close, atol=close, err_msg=call.name)

@@ -12,23 +12,17 @@ import pytest
 
 import ingot
 from arm_emulator import Library
+from c_misuse import Tensor, needs_linux_x86
 from ingot import jit, nn
 from ingot.ir.errors import IngotError
-from ingot.ir.target import cpu, host, supports
+from ingot.ir.target import cpu, supports
 from ingot.jit import ExportError
 
 EXAMPLE = Path(ingot.__file__).parent / "examples" / "c"
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc, gcc, clang) on this machine")
-LINUX_X86 = host().arch == "x86_64" and host().system == "linux"
-pytestmark = pytest.mark.skipif(not LINUX_X86, reason="libraries are run here on Linux x86-64 only")
+pytestmark = needs_linux_x86
 NUMBERS = {np.dtype(np.bool_): 0, np.dtype(np.int64): 5, np.dtype(np.float32): 8, np.dtype(np.float64): 9}
-
-
-class Tensor(ctypes.Structure):
-    """The tensor of the headers."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("shape", ctypes.c_int64 * 8)]
 
 
 def tensors(arrays):

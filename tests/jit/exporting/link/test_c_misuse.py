@@ -10,28 +10,14 @@ import pytest
 
 import c_misuse
 import ingot
-from c_misuse import Call, Caller, calls, code_of, values
+from c_misuse import CORRECT, Call, Caller, calls, check, code_of, values
 from c_models import MODELS, VALUES, Counter, Model
 from ingot import jit
-from ingot.ir.target import host
 from ingot.jit.exporting.link.c_checks import MEANINGS
 
-LINUX_X86 = host().arch == "x86_64" and host().system == "linux"
-pytestmark = pytest.mark.skipif(not LINUX_X86, reason="libraries are run here on Linux x86-64 only")
-
-
+pytestmark = c_misuse.needs_linux_x86
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler (gcc, cc) on this machine")
-
-
-def check(found, call: Call, outputs, close=1e-3):
-    code, results, changed = found
-    if call.code == "VALUES":
-        assert code in (0, c_misuse.DATA) and not changed, call
-        return
-    assert (code, changed) == (code_of(call.code), False), call
-    for got, want in zip(results, outputs):
-        np.testing.assert_allclose(got, want, rtol=close, atol=close, err_msg=call.name)
 
 
 def state_of(library, model):
@@ -48,7 +34,7 @@ def test_wrong_calls_give_a_code(name, tmp_path):
     model = Model(name, tmp_path)
     library = ctypes.CDLL(model.written.shared)
     caller = Caller(library.model_run, model.inputs, model.outputs, state_of(library, model))
-    for call in [Call("correct", (), "OK"), *calls(model.inputs, model.outputs, model.state_bytes, 8)]:
+    for call in [CORRECT, *calls(model.inputs, model.outputs, model.state_bytes, 8)]:
         check(caller(call), call, model.outputs)
 
 
@@ -56,7 +42,7 @@ def test_wrong_calls_give_a_code(name, tmp_path):
 def test_values_give_a_result_or_a_code(name, tmp_path):
     model = Model(name, tmp_path)
     caller = Caller(ctypes.CDLL(model.written.shared).model_run, model.inputs, model.outputs)
-    for call in [Call("correct", (), "OK"), *values(model.inputs, 30)]:
+    for call in [CORRECT, *values(model.inputs, 30)]:
         check(caller(call), call, model.outputs)
 
 

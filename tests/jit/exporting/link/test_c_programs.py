@@ -6,13 +6,10 @@ import subprocess
 
 import pytest
 
-from c_misuse import Call, calls, outcomes, program, values
+from c_misuse import CORRECT, calls, check, needs_linux_x86, outcomes, program, values
 from c_models import MODELS, VALUES, Model
-from ingot.ir.target import host
-from tests.jit.exporting.link.test_c_misuse import check
 
-LINUX_X86 = host().arch == "x86_64" and host().system == "linux"
-pytestmark = [pytest.mark.skipif(not LINUX_X86, reason="libraries are run here on Linux x86-64 only"), pytest.mark.timeout(600)]
+pytestmark = [needs_linux_x86, pytest.mark.timeout(600)]
 CC, CROSS = shutil.which("gcc"), shutil.which("aarch64-linux-gnu-gcc")
 EMULATOR = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 VALGRIND = shutil.which("valgrind")
@@ -39,8 +36,8 @@ TOOLS = {
 
 def table_of(name, model) -> list:
     if name in MODELS:
-        return [Call("correct", (), "OK"), *calls(model.inputs, model.outputs, model.state_bytes, 8)]
-    return [Call("correct", (), "OK"), *values(model.inputs, 20)]
+        return [CORRECT, *calls(model.inputs, model.outputs, model.state_bytes, 8)]
+    return [CORRECT, *values(model.inputs, 20)]
 
 
 def run_with(tool, name, folder, embed=True):
