@@ -57,11 +57,10 @@ def _each(fn):
 
 
 def _lgamma_one(v):
-    if math.isinf(v):
+    try:
+        return math.inf if v <= 0 and v == math.floor(v) else math.lgamma(v)
+    except OverflowError:       # of either, for a number that is infinite or too large
         return math.inf
-    if v <= 0 and v == math.floor(v):
-        return math.inf
-    return math.lgamma(v)
 
 
 erf = in_double(_each(math.erf))

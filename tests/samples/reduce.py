@@ -70,6 +70,7 @@ def _(rng):
             yield Sample((x,), {"dim": dim, "keepdim": keepdim}, dtypes="number")
     yield Sample((SPECIAL,), {"dim": (1,), "keepdim": False})
     yield Sample((np.ones((2, 3)),), {"dim": (0, 1), "keepdim": True}, dtypes="any")
+    yield Sample((np.array([[3.0, 2, 1], [1, 4, 1]]),), {"dim": (1, 0), "keepdim": False}, dtypes="number")
 
 
 @samples("any", "all")

@@ -154,7 +154,7 @@ def _arg(fn):
         if len(dim) == 1:
             return np.asarray(fn(wide, axis=dim[0], keepdims=keepdim), np.int64)
         rest = tuple(d for d in range(x.ndim) if d not in dim)
-        rows = wide.transpose(*rest, *dim).reshape(*(x.shape[d] for d in rest), count_of(x.shape, dim))
+        rows = wide.transpose(*rest, *sorted(dim)).reshape(*(x.shape[d] for d in rest), count_of(x.shape, dim))
         return np.asarray(fn(rows, axis=-1), np.int64).reshape(reduced_shape(x.shape, dim, keepdim))
 
     return ref

@@ -9,6 +9,7 @@ import pytest
 import ingot
 from ingot import special
 from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import OPS
 
 
 def test_names_are_ingots():
@@ -157,3 +158,10 @@ def test_the_step_at_nan_is_that_of_no_positive_number():
     x = ingot.tensor([math.nan, math.nan, -1.0, 0.0, 0.0, 2.0])
     v = ingot.tensor([0.0, math.nan, math.nan, math.nan, 0.5, math.nan])
     np.testing.assert_array_equal(ingot.heaviside(x, v).numpy(), [0, 0, 0, math.nan, 0.5, 1])
+
+
+def test_lgamma_of_numbers_at_the_ends():
+    x = np.array([-np.inf, -1e308, -2.0, 0.0, 2.5e305, 1e308, np.inf, np.nan])
+    want = [np.inf, np.inf, np.inf, np.inf, 1.7555118639e308, np.inf, np.inf, np.nan]
+    for found in (OPS["lgamma"].ref(x), ingot.lgamma(ingot.tensor(x)).numpy()):
+        np.testing.assert_allclose(found, want)
