@@ -117,6 +117,13 @@ def check_shape(shape, wanted, what: str):
         raise ShapeError(f"{what} must have the shape {then}, got {now}")
 
 
+def check_operand(x, shape, dtype: DType, what: str):
+    """Check an operand whose type follows from others, such as the gradient of a result."""
+    if x.dtype is not dtype:
+        raise DTypeError(f"{what} must be of {dtype}, got {x}")
+    check_shape(x.shape, shape, what)
+
+
 def check_dtype(value, what: str = "dtype") -> DType:
     """Check a dtype."""
     if type(value) is not DType:

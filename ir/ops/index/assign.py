@@ -7,7 +7,7 @@ from ...errors import ArgumentError, DTypeError
 from ...opdef.aval import Aval
 from ...opdef.batch_rules import view_links
 from ...opdef.op import OPS, Template, op
-from ...opdef.param_checks import check_shape
+from ...opdef.param_checks import check_operand
 from ...symbols.substitute import at_hint
 from ..core.batching import all_repeated
 from ..core.shape import full
@@ -56,9 +56,7 @@ def _infer_assign_view(base, value, *, chain):
         if name not in OPS or not OPS[name].is_view:
             raise ArgumentError(f"assign_view takes a chain of views, got {name!r}")
         part = OPS[name].infer(part, **dict(at_hint(items)))
-    if value.dtype is not part.dtype:
-        raise DTypeError(f"assign_view puts {part.dtype} into a part of {base}, got {value}")
-    check_shape(value.shape, part.shape, "the value of assign_view")
+    check_operand(value, part.shape, part.dtype, f"assign_view to {base}: the value")
     return base
 
 

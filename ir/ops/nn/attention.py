@@ -18,7 +18,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, Template, op
-from ...opdef.param_checks import check_flag, check_number, check_shape
+from ...opdef.param_checks import check_flag, check_number, check_operand, check_shape
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import all_repeated, lifted
@@ -83,9 +83,7 @@ def _attention(q, k, v, mask, *, causal, scale):
 def check_statistics(name, g, q, v, lse, delta):
     """Raise unless a gradient is like the result, and the row statistics have the dtype that gradients need."""
     wide = dt.accumulator(q.dtype)
-    if g.dtype is not q.dtype:
-        raise DTypeError(f"{name} of {q} takes a gradient of its dtype, got {g}")
-    check_shape(g.shape, (*q.shape[:-1], v.shape[-1]), f"{name} of {q} and {v}: the gradient")
+    check_operand(g, (*q.shape[:-1], v.shape[-1]), q.dtype, f"{name} of {q} and {v}: the gradient")
     for what, x in (("lse", lse), ("delta", delta)):
         check_shape(x.shape, q.shape[:-1], f"{name} of {q}: {what}")
     if lse.dtype is not wide or delta.dtype is not wide:

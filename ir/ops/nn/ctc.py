@@ -5,7 +5,7 @@ import numpy as np
 from ...errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import Template, op
-from ...opdef.param_checks import MOST, check_int, check_shape
+from ...opdef.param_checks import MOST, check_int, check_operand
 from ..core.batching import all_repeated, joined, parted
 from ..core.pointwise import in_single, wants_real_float
 from ..core.shape import permute, reshape
@@ -174,9 +174,7 @@ def _no_second(g, out, *args, needs, **params):
 
 def _infer_ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
     each = _infer_ctc(log_probs, targets, input_lengths, target_lengths, blank=blank)
-    if g.dtype is not each.dtype:
-        raise DTypeError(f"ctc_loss_grad of {log_probs} takes gradients of its dtype, got {g}")
-    check_shape(g.shape, each.shape, "ctc_loss_grad: the gradient")
+    check_operand(g, each.shape, each.dtype, "ctc_loss_grad: the gradient")
     return Aval(log_probs.shape, log_probs.dtype)
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...errors import DTypeError, ShapeError
+from ...errors import ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
-from ...opdef.param_checks import check_dim, check_shape
+from ...opdef.param_checks import check_dim, check_operand
 from ...symbols.symbolic import hint
 from ..core import elementwise as ew
 from ..core.pointwise import in_single, in_wide, pointwise, wants_real_float
@@ -74,9 +74,7 @@ def _glu_grad_x(h, out, g, x, *, dim):
 
 def _infer_glu_grad(g, x, *, dim):
     half = _infer_glu(x, dim=dim)
-    if g.dtype is not x.dtype:
-        raise DTypeError(f"glu_grad takes two arrays of one dtype, got {g} and {x}")
-    check_shape(g.shape, half.shape, f"glu_grad of {x}: the gradient")
+    check_operand(g, half.shape, x.dtype, f"glu_grad of {x}: the gradient")
     return x
 
 

@@ -12,7 +12,7 @@ from ...opdef.aval import Aval
 from ...opdef.batch_rules import Images
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import NO_GRAD, Composite, Template, op
-from ...opdef.param_checks import MOST, check_choice, check_dtype, check_int, check_number, check_shape, check_sizes
+from ...opdef.param_checks import MOST, check_choice, check_dtype, check_int, check_number, check_operand, check_sizes
 from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -260,18 +260,11 @@ nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_
 # Cross entropy.
 
 
-def _check_row_value(name, v, x, target):
-    """Raise unless there is a value of the input's dtype for each row."""
-    if v.dtype is not x.dtype:
-        raise DTypeError(f"{name} of {x} takes values of its dtype for rows, got {v}")
-    check_shape(v.shape, target.shape, f"{name}: values of rows")
-
-
 def _infer_softmax_minus_onehot(x, lse, a, b, target):
     _check_target("softmax_minus_onehot", x, target)
     wants_float("softmax_minus_onehot", x)
     for v in (lse, a, b):
-        _check_row_value("softmax_minus_onehot", v, x, target)
+        check_operand(v, target.shape, x.dtype, "softmax_minus_onehot: values of rows")
     return x
 
 
@@ -307,10 +300,9 @@ softmax_minus_onehot = op("softmax_minus_onehot", infer=_infer_softmax_minus_one
 
 def _infer_cross_entropy_grad(g, x, lse, target, *, ignore_index, reduction):
     _check_target("cross_entropy_grad", x, target)
-    _check_row_value("cross_entropy_grad", lse, x, target)
-    if g.dtype is not x.dtype:
-        raise DTypeError(f"cross_entropy_grad of {x} takes a gradient of its dtype, got {g}")
-    _infer_class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    share = _infer_class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    check_operand(share, target.shape, x.dtype, "cross_entropy_grad: the gradient")
+    check_operand(lse, target.shape, x.dtype, "cross_entropy_grad: lse")
     return x
 
 

@@ -15,7 +15,7 @@ from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, Template, op
-from ...opdef.param_checks import check_choice, check_flag, check_shape
+from ...opdef.param_checks import check_choice, check_flag, check_operand
 from ...reference import scalar_functions
 from ...symbols.symbolic import hint
 from ..core import elementwise as ew
@@ -217,9 +217,7 @@ def _check_results(name, x, given):
     """Check the results of a layer, and the gradients that arrive at them: (value or None, size of its last dim) each."""
     for v, size in given:
         if v is not None:
-            check_shape(v.shape, (*x.shape[:2], size), f"{name}: a result or its gradient")
-            if v.dtype is not x.dtype:
-                raise DTypeError(f"{name} takes one dtype, got {x} and {v}")
+            check_operand(v, (*x.shape[:2], size), x.dtype, f"{name}: a result or its gradient")
 
 
 def layer_flops(args, outs, params):

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ...errors import DTypeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
-from ...opdef.param_checks import check_dim, check_shape
+from ...opdef.param_checks import check_dim, check_operand
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.pointwise import in_single, in_wide, wants_real_float
@@ -25,9 +24,7 @@ def _gradient(name):
     def infer(g, y, *, dim):
         wants_real_float(name, y)
         check_dim(dim, y.ndim, f"{name}: dim")
-        if g.dtype is not y.dtype:
-            raise DTypeError(f"{name} takes two arrays of one dtype, got {g} and {y}")
-        check_shape(g.shape, y.shape, f"{name} of {y}: the gradient")
+        check_operand(g, y.shape, y.dtype, f"{name} of {y}: the gradient")
         return y
 
     return infer
