@@ -5,7 +5,7 @@ from functools import lru_cache
 from ...ir.errors import ArgumentError, DeviceError, DTypeError
 from ...ir.lazy import lazy
 from .backend import DRIVERS
-from .device_array import BACKENDS, DeviceArray
+from .device_array import BACKENDS, MESH, SAMPLE, DeviceArray
 from .state import Defaults
 from .tensor import Tensor
 
@@ -134,8 +134,8 @@ def set_default_device(device) -> None:
 def _device(self) -> Device:
     """The device that holds this tensor."""
     a = self._a
-    while a.__class__ is DeviceArray and a.kind in ("batch", "mesh"):    # a sample of vmap is where all samples are, what a
-        a = a.memory.inner                                              # mesh shares out where this process's part is
+    while a.__class__ is DeviceArray and a.kind in (SAMPLE, MESH):    # a sample of vmap is where all samples are, what a
+        a = a.memory.inner                                            # mesh shares out where this process's part is
     return Device(a.kind, a.device) if a.__class__ is DeviceArray else CPU
 
 

@@ -323,6 +323,11 @@ def shown_address(a) -> int:
     return address_of(a)
 
 
+def is_sample(a) -> bool:
+    """Return whether an array is that of a sample of vmap."""
+    return a.__class__ is DeviceArray and a.kind == SAMPLE
+
+
 def place_of(a):
     """Return (kind, index) of an array's device; None for the host."""
     return (a.kind, a.memory.device) if a.__class__ is DeviceArray else None

@@ -19,7 +19,7 @@ from ...ir.ops.core.shape import cat, reshape, select
 from ...ir.symbols.substitute import at_hint
 from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
-from ..core.device_array import BACKENDS, SAMPLE, DeviceArray
+from ..core.device_array import BACKENDS, SAMPLE, DeviceArray, is_sample
 from ..core.recorder import Recorder
 from ..core.state import tls
 from ..core.storage import Storage
@@ -86,9 +86,7 @@ class Level:
 
     def holds(self, x) -> bool:
         """Return whether a tensor stands for a batch of this level."""
-        if not isinstance(x, Tensor) or x._a.__class__ is not DeviceArray:
-            return False
-        return x._a.kind == SAMPLE and x._a.memory.level is self
+        return is_batched(x) and x._a.memory.level is self
 
     def sample(self, full: Tensor, base=None) -> Tensor:
         """Return the sample of a tensor whose first dimension is the batch."""
@@ -352,7 +350,7 @@ BACKENDS[SAMPLE] = Backend()
 
 def is_batched(x: Any) -> bool:
     """Return whether a tensor stands for a batch, of any level."""
-    return isinstance(x, Tensor) and x._a.__class__ is DeviceArray and x._a.kind == SAMPLE
+    return isinstance(x, Tensor) and is_sample(x._a)
 
 
 def has_outer_history(t: Tensor) -> bool:

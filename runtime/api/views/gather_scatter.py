@@ -15,7 +15,7 @@ from ....ir.ops.index import indexing as ix
 from ....ir.ops.index.assign import assign_view
 from ....ir.symbols.substitute import slice_bounds
 from ....ir.symbols.symbolic import hint
-from ...core.device_array import SAMPLE, DeviceArray
+from ...core.device_array import DeviceArray, is_sample
 from ...core.dispatch import kernel_of, of_every_sample, reshaped, untaped
 from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
@@ -34,7 +34,7 @@ def _vector(x):
 
 def _on_host(a):
     """Return an array of the host, that of all samples for one of a sample, or None."""
-    while a.__class__ is DeviceArray and a.kind == SAMPLE:
+    while is_sample(a):
         a = a.memory.inner
     return None if a.__class__ is DeviceArray else a
 
@@ -355,7 +355,7 @@ def masked_scatter(input, mask, source):
                          f"{source.dtype} and {input.dtype}")
     shape = broadcast_shapes(shape_of(input), shape_of(mask))
     x, flat = sh.expand(input, shape=shape), ravel(sh.expand(mask, shape=shape))
-    if mask._a.__class__ is DeviceArray and mask._a.kind == SAMPLE:       # each sample has a number of places of its own
+    if is_sample(mask._a):       # each sample has a number of places of its own
         before = sc.cumsum(ew.cast(flat, dtype=dt.int64), dim=0)
         values = ix.index(ravel(source), ew.where(flat, ew.sub(before, 1), 0))
         return sh.reshape(ew.where(flat, values, ravel(x)), shape=shape)
