@@ -95,7 +95,7 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
     """Return a sum of two cosines with small side lobes."""
     require_strided("blackman_window", layout)
     return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad,
-    pin_memory)
+                  pin_memory)
 
 
 @api(method=False)
