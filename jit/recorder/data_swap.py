@@ -48,6 +48,9 @@ class DataSwaps:
         if position in self._recorder.aliases.wholes:
             self._recorder.refuse("it writes to memory that came in as several tensors, and gives one of them other memory or "
                                   "sizes", "write to a clone, or do one of the two outside")
+        if t._node is not self._recorder.inputs.histories[position] and not t.is_leaf:
+            self._recorder.refuse("it writes in place to a tensor from outside, whose history then goes on, and gives it other "
+                                  "memory or sizes behind that", "write to a clone, or write under no_grad()")
         self._recorder.gradients.note_leaf(t)
         before = wrap(t._a)
         before._storage = t._storage
@@ -101,6 +104,10 @@ class DataSwaps:
                 output = replace(output, memory_of=over[0])
             found.append((position, output))
         return found
+
+    def storage_before(self, t):
+        """Return the storage with which a tensor came in."""
+        return self.swapped[id(t)][2]._storage if id(t) in self.swapped else t._storage
 
     def roots_before(self, cells) -> list:
         """Return the tensors behind cells, over the memory of the beginning; leave out those that lost it unread."""

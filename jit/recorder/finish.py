@@ -44,7 +44,8 @@ def _effects_of(recorder, results) -> tuple:
     r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     share_inputs(recorder, results, r.outputs)
-    r.rebinds = swaps.outputs(results)
+    r.rebinds = [(position, replace(o, rewritten=_has_new_history(recorder, position, t)))
+                 for (position, o), (t, *_) in zip(swaps.outputs(results), swaps.swapped.values())]
     r.updates = [(cell.source, cell.value) for cell in _written_cells(recorder)]
     r.writes = {cell.source: _write_of(recorder, cell) for cell in _written_cells(recorder)}
     if recorder.differentiates:
@@ -86,12 +87,13 @@ def _written_cells(recorder) -> list:
 
 
 def _write_of(recorder, cell) -> Write:
-    storage = cell.root._storage
+    storage = recorder.swaps.storage_before(cell.root)
+    left = [at for *_, at in storage.data_swaps or () if at > cell.began]      # by leaves, as they are in replays
     is_unchecked = not storage.was_overwritten(cell.began)
     (position, root), *_ = recorder.inputs.over(cell)
     before = recorder.inputs.histories.get(position)
     has_rule = before is not None and type(before) is not Leaf
-    return Write(max(storage.version - cell.began, 1), is_unchecked, has_rule and cell.by_root and not is_unchecked,
+    return Write(max(storage.version - cell.began - len(left), 1), is_unchecked, has_rule and cell.by_root and not is_unchecked,
                  _has_new_history(recorder, position, root))
 
 
@@ -99,26 +101,33 @@ def _add_rewritten(recorder, results, outputs) -> list:
     """Mark the inputs whose history goes on as results, since their gradients go through what the function did; return the
     positions of those that had none before."""
     gained = []
-    for cell in _written_cells(recorder):
-        for position, t in recorder.inputs.over(cell):
-            if not _has_new_history(recorder, position, t) or (base_of(t) is not t and base_of(t) is cell.root):
-                continue
-            if t._base is not None or is_freed(t._node):
-                kind = "view" if t._base is not None else "tensor"
-                line = cell.value.node.line if cell.value.node is not None else user_line()
-                raise TraceError(f"this function cannot be traced: it writes in place to a {kind} from outside{at(line)}, and "
-                                 "the gradient of that then goes through what it did; return the new value, or write under "
-                                 "no_grad()")
-            if recorder.inputs.histories.get(position) is None:
-                gained.append(position)
-            if not any(r is t for r in results):
-                if "_traced" not in t.__dict__:         # a base that the function reached through its views alone
-                    recorder.links.tie_outside(t, Link(recorder, cell, (), cell.value))
-                outputs.append(output_of(recorder, t, results))
-                results.append(t)
-            for i in [i for i, r in enumerate(results) if r is t]:
-                outputs[i] = replace(outputs[i], rewritten=True)
+    for position, t, cell in _written_tensors(recorder):
+        if not _has_new_history(recorder, position, t) or (base_of(t) is not t and base_of(t) is cell.root):
+            continue
+        if t._base is not None or is_freed(t._node):
+            kind = "view" if t._base is not None else "tensor"
+            line = cell.value.node.line if cell.value.node is not None else user_line()
+            raise TraceError(f"this function cannot be traced: it writes in place to a {kind} from outside{at(line)}, and "
+                             "the gradient of that then goes through what it did; return the new value, or write under "
+                             "no_grad()")
+        if recorder.inputs.histories.get(position) is None:
+            gained.append(position)
+        if not any(r is t for r in results):
+            if "_traced" not in t.__dict__:         # a base that the function reached through its views alone
+                recorder.links.tie_outside(t, Link(recorder, cell, (), cell.value))
+            outputs.append(output_of(recorder, t, results))
+            results.append(t)
+        for i in [i for i, r in enumerate(results) if r is t]:
+            outputs[i] = replace(outputs[i], rewritten=True)
     return gained
+
+
+def _written_tensors(recorder) -> list:
+    """Return (position, tensor, its cell) of the inputs that may have got another history: those over memory that was written,
+    and those that have other memory by now."""
+    found = {id(t): (position, t, cell) for cell in _written_cells(recorder) for position, t in recorder.inputs.over(cell)}
+    found.update([(id(t), (position, t, recorder.link(t).cell)) for t, position, _ in recorder.swaps.swapped.values()])
+    return list(found.values())
 
 
 def _tape_views(recorder, results, outputs):

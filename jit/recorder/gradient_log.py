@@ -258,7 +258,8 @@ class GradientLog:
         """`t` is about to lose its history. An input loses it in later calls, too."""
         position = self._recorder.inputs.position_of(t)
         if position is not None:
-            self._recorder.layouts.query(t, has_base)
+            if id(t) not in self._recorder.swaps.swapped:
+                self._recorder.layouts.query(t, has_base)
             self.detached.append((position, t))
 
     def is_detached(self, t) -> bool:

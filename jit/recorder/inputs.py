@@ -142,7 +142,10 @@ class InputTable:
             self.hooks[position] = node, hook_numbers_of(node)
 
     def position_of(self, t) -> int | None:
-        cell = self._recorder.link(t).cell
+        """Return the position of a tensor that is an input itself, also once it has other memory."""
+        cell, swapped = self._recorder.link(t).cell, self._recorder.swaps.swapped
+        if id(t) in swapped:
+            return swapped[id(t)][1]
         return cell.source if t is cell.root else self.own.get(id(t), self._recorder.aliases.joined.get(id(t)))
 
     def over(self, cell) -> list:
@@ -220,7 +223,8 @@ class LayoutLog:
 
     def asked(self, t: Tensor, query: Callable):
         """The function asks a question of a tensor, or of the input in whose memory it is a view."""
-        (self._query_root if self._recorder.inputs.position_of(t) is None else self.query)(t, query)
+        r = self._recorder
+        (self._query_root if id(t) in r.swaps.swapped or r.inputs.position_of(t) is None else self.query)(t, query)
 
     def _query_root(self, t, query):
         cell = self._recorder.link(t).cell

@@ -161,8 +161,9 @@ class Tape:
 
 
 class SharedMemory(NamedTuple):
-    """Memory that outlives a call, and what the tape saved of it. It is that of an input ("input", position), that of a result
-    ("result", number), or the one in which a result lies ("whole", number).
+    """Memory that outlives a call, and what the tape saved of it. It is that of an input ("input", position), the other memory
+    that an input gets ("rebound", position), that of a result ("result", number), or the one in which a result lies ("whole",
+    number).
 
     whole     the value of all of it at the end of the call; None if no tensor is all of it
     values    saved values in it
@@ -191,6 +192,10 @@ def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:
         return SharedMemory("input", cell.source, memory.results, False, None if is_lost else cell.value, saved)
     at = [i for i, (t, o) in enumerate(zip(results, outputs)) if o.source is None and recorder.link(t).cell is cell]
     if not at:
+        for t, position, _ in recorder.swaps.swapped.values():
+            link = recorder.link(t)
+            if link.cell is cell:
+                return SharedMemory("rebound", position, memory.results, False, None if link.chain else cell.value, saved)
         return None
     whole = [i for i in at if (outputs[i].whole or outputs[i].value) is cell.value and outputs[i].part is None]
     found = whole[0] if whole else at[0]

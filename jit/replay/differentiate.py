@@ -97,6 +97,7 @@ class Differential:
     tape       eager nodes behind the results, over the backward's slots
     rewritten  indices of outputs that are inputs whose history goes on
     bare       indices of new views of these, made under no_grad() after the last write
+    still      positions of inputs that get other memory, perhaps that of a rewritten one, and keep their history
     starts     {number of a wanted gradient that is a sum: slot of the gradient that arrived at its input before}
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
@@ -119,6 +120,7 @@ class Differential:
     tape: Any
     rewritten: frozenset
     bare: list
+    still: list
     starts: dict
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
@@ -159,11 +161,12 @@ class Differential:
         sources = {outputs[i].source for i in rewritten}
         bare = [i for i, o in enumerate(outputs) if o.source in sources and o.itself is None
                 and not (o.requires_grad or o.same or o.detached)]
+        still = [position for position, o in recording.rebinds if not o.rewritten] if rewritten else []
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
                             [back.reach[p] for p in back.gradients], jobs, passing,
                             [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            rewritten, bare, starts, back.error)
+                            rewritten, bare, still, starts, back.error)
 
     @cached_property
     def endless(self) -> frozenset:
@@ -173,8 +176,9 @@ class Differential:
 
     @cached_property
     def guarded(self) -> list:
-        """For each memory (whether it is an input's, the number of the input or result), with None if nothing there is read."""
-        return [(False, None) if m is None or not m.results else (m.kind == "input", m.position) for m in self.memories]
+        """For each memory (its kind, the number of the input or result), with None if nothing there is read."""
+        return [("", None) if m is None or not m.results else ("result" if m.kind == "whole" else m.kind, m.position)
+                for m in self.memories]
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
@@ -442,9 +446,22 @@ def ends_of(differential, replay) -> tuple:
     return tuple([t._former_leaf if t._node is None else t._node for t in [replay.tensors[i] for i in differential.wanted]])
 
 
-def attach(differential, replay, results, ends):
-    """Put a replay on the tape, and return its node. The tape may end at leaves that the function has made."""
+def before_rebinding(differential, tensors, results) -> tuple:
+    """Return the storage of each memory that the node of a replay saves, and the histories that stay, while inputs have the
+    memory that came in. None stands for memory that inputs get."""
+    found: list = []
+    for kind, at in differential.guarded:
+        storage = None if at is None or kind == "rebound" else (results if kind == "result" else tensors)[at]._storage
+        if storage is not None:
+            storage.guarded = True
+        found.append(storage)
+    return found, [tensors[at]._node for at in differential.still]
+
+
+def attach(differential, replay, results, ends, before):
+    """Put a replay on the tape, which may end at leaves that the function has made. Inputs have their final memory."""
     env, tensors = replay.env, replay.tensors
+    storages, histories = before
     edges = ends
     if differential.endless:
         edges = tuple([None if i in differential.endless else e for i, e in enumerate(ends)])
@@ -453,8 +470,8 @@ def attach(differential, replay, results, ends):
         if kind != "whole":         # which is there already
             env[slot] = (results if kind == "result" else tensors)[at]._a
     residuals = [env[slot] for slot, _ in differential.residuals]
-    guards = [None if at is None else (tensors if is_input else results)[at]._storage.guard()
-              for is_input, at in differential.guarded]
+    guards = [None if at is None else (storage or tensors[at]._storage).guard()
+              for storage, (_, at) in zip(storages, differential.guarded)]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
     if differential.tape.kept:
         node.kept = {k: results[differential.results[k]] for k in differential.tape.kept}
@@ -467,4 +484,5 @@ def attach(differential, replay, results, ends):
             results[i]._node = Output(node, k)
     for i in differential.bare:
         results[i]._node = None
-    return node
+    for at, history in zip(differential.still, histories):
+        tensors[at]._node = history

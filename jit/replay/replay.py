@@ -30,7 +30,7 @@ from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
 from ..recorder.value_reads import frozen_value, readable
 from .compile_segment import TooDear
-from .differentiate import attach, ends_of, used_up
+from .differentiate import attach, before_rebinding, ends_of, used_up
 
 _VERSION = attrgetter("version")
 _OWN_FRAMES = 7         # at least so many frames above the writes are ingot's
@@ -73,7 +73,7 @@ class Failed(Exception):
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("_before", "_begun", "_done", "_ends", "_found", "_hosts", "_interrupts", "_journal", "_memories", "_python",
+    __slots__ = ("_before", "_begun", "_done", "_ends", "_found", "_hosts", "_interrupts", "_journal", "_python", "_rebound",
                  "_results", "arguments", "before", "drawn", "env", "symbols", "tensors", "went")
 
     _before: Any        # (storages that are written, their versions before the call), () once they are written
@@ -94,7 +94,7 @@ class Replay:
         self._found: Any = None      # arrays of the last segment
         self._before = None
         self._ends: Any = None       # histories of the inputs before the call
-        self._memories: Any = None   # of the inputs that get other memory
+        self._rebound: Any = None    # (results, what is known before inputs get other memory, these inputs)
         self._results: Any = None    # result tensors, once all tensors are written
         self._python: Any = None     # (the call's result, the values that are written to Python state)
 
@@ -226,10 +226,29 @@ class Replay:
         return frozen_value(a if read is None else read())
 
     def _write_tensors(self, finish, work, arrays):
-        """Write tensors and gradients, and return the result tensors."""
-        results, updates, grads, _, memory = work.hand
+        """Write tensors and gradients, and return the result tensors. Inputs get other memory once all results are made, and
+        another history once they have that memory."""
+        updates = work.hand[1]
         if updates and self._before != ():
             self._write(finish, work.job.in_place(self.symbols, arrays), updates, arrays)
+        if self._rebound is None:
+            made, before = self._make_results(finish, work, arrays)
+        else:
+            made, before, _ = self._rebound
+        if finish.rebinds:
+            self._rebind(finish, work, arrays, made, before)
+        if finish.differential is not None:
+            attach(finish.differential, self, made, self._ends, before)
+        for (_, o), t in zip(finish.outputs, made):
+            if o.retains and t is not None and t.requires_grad:
+                Tensor.retain_grad(t)
+        for position in finish.detached:
+            self.tensors[position].detach_()
+        return made
+
+    def _make_results(self, finish, work, arrays) -> tuple:
+        """Set gradients, and return (the result tensors, what the call's node takes `before_rebinding`)."""
+        results, _, grads, _, _ = work.hand
         for position, on in finish.turns:
             self.tensors[position].requires_grad_(on)
         for position in finish.retained:
@@ -249,20 +268,11 @@ class Replay:
                 parts = [made[i] if i is not None else wrap(self._value(slot, where, arrays))
                          for slot, i, where in zip(g.values, g.result_numbers, at)]
                 self._give_gradient(position, g.assemble(parts, self.plain))
-        node = None
-        if finish.differential is not None:
-            if self._ends is None:
-                self._ends = ends_of(finish.differential, self)
-            node = attach(finish.differential, self, made, self._ends)
-        for (_, o), t in zip(finish.outputs, made):
-            if o.retains and t is not None and t.requires_grad:
-                Tensor.retain_grad(t)
-        for position in finish.detached:
-            self.tensors[position].detach_()
-        if finish.rebinds:
-            self._rebind(node, [(position, self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of], o)
-                                for (position, slot, o), at in zip(finish.rebinds, memory)])
-        return made
+        if finish.differential is None:
+            return made, ()
+        if self._ends is None:
+            self._ends = ends_of(finish.differential, self)
+        return made, before_rebinding(finish.differential, self.tensors, made)
 
     def _host_steps(self, finish, work, hosts, arrays):
         checks = finish.hosted
@@ -285,22 +295,22 @@ class Replay:
         elif t._node is None:
             t._retained_grad = g
 
-    def _rebind(self, node, pairs):
-        """Do `t.data = new` or `t.set_(new)` for all (position of the input t, new, its `Output`) at once. Saved values of the
-        replay's own `node` stay as recorded."""
-        before = {id(guard[0]): guard[0].version for guard in node.guards if guard is not None} if node is not None else {}
-        if self._memories is None:
-            self._memories = pairs, [(window_of if output.is_window else memory_of)(new) for _, new, output in pairs]
-        pairs, memories = self._memories
-        for (position, new, output), memory in zip(pairs, memories):
-            t, is_own = self.tensors[position], output.source == position and not output.detached
-            if new._base is t or (is_own and new._base is t._base is not None):
-                become(t, new, "a traced function")
-            else:
-                (take_window if output.is_window else lie_over)(t, memory)
-        if node is not None:
-            node.guards = tuple([guard and (guard[0], guard[1] + guard[0].version - before[id(guard[0])])
-                                 for guard in node.guards])
+    def _rebind(self, finish, work, arrays, made, before):
+        """Do `t.data = new`, `t.set_(new)` or `t.t_()` for all inputs at once. Their histories stay."""
+        if self._rebound is None:
+            found = []
+            for (position, slot, o), at in zip(finish.rebinds, work.hand[4]):
+                t, new = self.tensors[position], self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of]
+                is_own = new._base is t or (o.source == position and not o.detached and new._base is t._base is not None)
+                take, memory = (take_window, window_of(new)) if o.is_window else (lie_over, memory_of(new))
+                found.append((t, new if is_own else None, take, memory))
+            self._rebound = made, before, found
+        with set_grad_enabled(False):
+            for t, view, take, memory in self._rebound[2]:
+                if view is None:
+                    take(t, memory)
+                else:
+                    become(t, view, "a traced function")
 
     def _write(self, finish, in_place, updates, arrays):
         tensors = self.tensors
