@@ -34,8 +34,6 @@ from .differentiate import attach, before_rebinding, ends_of, used_up
 
 _VERSION = attrgetter("version")
 _OWN_FRAMES = 7         # at least so many frames above the writes are ingot's
-
-
 MOST_INTERRUPTS = 16    # of one call, which is given up then
 
 

@@ -36,6 +36,12 @@ def message_bytes() -> bytes:
     return b"".join(text.encode().ljust(_MESSAGE_BYTES, b"\0") for text in (*MEANINGS.values(), "no code of this library"))
 
 
+# Finds the tensor %i, and the expected one.
+_ROW = f"""  %byte = mul i64 %i, {TENSOR_BYTES}
+  %wbyte = mul i64 %i, {EXPECTED_BYTES}
+  %t = getelementptr i8, ptr %tensors, i64 %byte
+  %w = getelementptr i8, ptr %wanted, i64 %wbyte"""
+
 # Compares the address, dtype, rank and sizes of tensors with the expected ones.
 CHECK = f"""
 define internal i32 @check(ptr %tensors, ptr %wanted, i64 %count) nounwind {{
@@ -52,10 +58,7 @@ next:
   %more = icmp ult i64 %i, %count
   br i1 %more, label %look, label %ok
 look:
-  %byte = mul i64 %i, {TENSOR_BYTES}
-  %wbyte = mul i64 %i, {EXPECTED_BYTES}
-  %t = getelementptr i8, ptr %tensors, i64 %byte
-  %w = getelementptr i8, ptr %wanted, i64 %wbyte
+{_ROW}
   %data = load i64, ptr %t, align 8
   %nodata = icmp eq i64 %data, 0
   br i1 %nodata, label %null, label %types
@@ -121,10 +124,7 @@ next:
   %more = icmp ult i64 %i, %count
   br i1 %more, label %look, label %done
 look:
-  %byte = mul i64 %i, {TENSOR_BYTES}
-  %wbyte = mul i64 %i, {EXPECTED_BYTES}
-  %t = getelementptr i8, ptr %tensors, i64 %byte
-  %w = getelementptr i8, ptr %wanted, i64 %wbyte
+{_ROW}
   %sizep = getelementptr i8, ptr %w, i64 {TENSOR_BYTES}
   %data = load i64, ptr %t, align 8
   %size = load i64, ptr %sizep, align 8
@@ -211,12 +211,17 @@ entry:
 
 def pointer_text(name: str, align: int, then: str) -> str:
     """Return code that goes on at `then` if a pointer is aligned and not NULL."""
-    return f"""  %{name}null = icmp eq ptr %{name}, null
-  br i1 %{name}null, label %missing, label %there
-missing:
-  ret i32 {CODES.index("NULL")}
+    return f"""{there_text(name, "there")}
 there:
 {aligned_text(name, align, then)}"""
+
+
+def there_text(name: str, then: str) -> str:
+    """Return code that goes on at `then` if a pointer is not NULL."""
+    return f"""  %{name}null = icmp eq ptr %{name}, null
+  br i1 %{name}null, label %missing, label %{then}
+missing:
+  ret i32 {CODES.index("NULL")}"""
 
 
 def aligned_text(name: str, align: int, then: str) -> str:

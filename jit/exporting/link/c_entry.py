@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from ....passes.codegen.llvm.loops import programs
 from ....passes.codegen.llvm.pool import fork_join
-from .c_checks import CHECK, CODES, SPANS, TENSOR_BYTES, aligned_text, apart_text, message_text, pointer_text
+from .c_checks import CHECK, CODES, SPANS, TENSOR_BYTES, aligned_text, apart_text, message_text, pointer_text, there_text
 
 STAMP_BYTES = 64                 # at the start of a file of weights: identifies the model
 
@@ -281,15 +281,12 @@ def _init(e: Entry) -> str:
     return f"""
 define i32 @{e.name}_init(ptr %weights, i64 %size) nounwind {{
 entry:
-  %missing = icmp eq ptr %weights, null
-  br i1 %missing, label %null, label %there
-null:
-  ret i32 {CODES.index("NULL")}
+{there_text("weights", "there")}
 there:
   %fits = icmp eq i64 %size, {e.weight_bytes}
   br i1 %fits, label %next, label %wrong
 next:
-  %i = phi i64 [ 0, %there ], [ %i1, %same ]
+  %i = phi i64 [ 0, %there ], [ %i1, %look ]
   %more = icmp ult i64 %i, {STAMP_BYTES}
   br i1 %more, label %look, label %ours
 look:
@@ -299,9 +296,7 @@ look:
   %b = load i64, ptr %bp, align 8
   %i1 = add i64 %i, 8
   %equal = icmp eq i64 %a, %b
-  br i1 %equal, label %same, label %wrong
-same:
-  br label %next
+  br i1 %equal, label %next, label %wrong
 ours:
 {aligned_text("weights", STAMP_BYTES, "good")}
 good:

@@ -149,12 +149,7 @@ class NativeRun:
             progress.done += starmap(self.entry, ((self.address, arena, *plain),))
             args = plain
         self.check(arena, args)
-        if progress.copied is not None:
-            self.settle(env, progress)
-        for i, home in self.over_inputs:
-            env[i] = env[home]
-        for i in self.dead:
-            env[i] = None
+        self.settle(env, progress)
         self.arenas.give(arena)
 
     @property

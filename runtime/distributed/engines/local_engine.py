@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..stores.distributed_errors import DistBackendError, DistError, DistNetworkError, DistTimeoutError
-from ..stores.meeting import meet
+from ..stores.meeting import accepted, meet
 from ..stores.store import PrefixStore, seconds
 from .engine import Engine, Run
 from .inbox import Inbox
@@ -95,12 +95,8 @@ class LocalEngine(Engine):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _accept(self, listener, token, deadline, patience):
-        listener.settimeout(max(0.01, deadline - time.monotonic()))
-        try:
-            sock, _ = listener.accept()
-        except TimeoutError:
-            missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
-            raise DistTimeoutError(f"rank {self.rank} waited {patience:g} s for ranks {missing} to connect") from None
+        missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
+        sock = accepted(listener, self.rank, missing, self.size, patience, deadline)
         sock.settimeout(min(patience, _HELLO_TIME))
         try:
             other, theirs = _HELLO.unpack(sock.recv(_HELLO.size, socket.MSG_WAITALL))

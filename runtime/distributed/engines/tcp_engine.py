@@ -18,6 +18,7 @@ import numpy as np
 
 from ..stores.distributed_errors import DistNetworkError, DistTimeoutError
 from ..stores.handshake import admit, introduce
+from ..stores.meeting import accepted
 from ..stores.socket_messages import connect, is_loopback, read, read_into, write_all
 from ..stores.store import PrefixStore, seconds
 from .engine import Engine, Run
@@ -80,13 +81,8 @@ class TCPEngine(Engine):
                 self._admit(listener, token, deadline, patience)
 
     def _admit(self, listener, token, deadline, patience):
-        listener.settimeout(max(0.01, deadline - time.monotonic()))
-        try:
-            sock, _ = listener.accept()
-        except TimeoutError:
-            missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
-            raise DistTimeoutError(f"rank {self.rank} waited {patience:g} s for ranks {missing} to connect; are they running, "
-                                   f"and is the world size {self.size}?") from None
+        missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
+        sock = accepted(listener, self.rank, missing, self.size, patience, deadline)
         if not admit(sock, token):
             sock.close()        # a stranger
             return

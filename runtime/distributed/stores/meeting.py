@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 
 from .distributed_errors import DistTimeoutError
 from .store import Store
@@ -15,9 +16,21 @@ def meet(store: Store, what: str, rank: int, size: int, patience: float):
     try:
         store.wait([f"{what}/all"], patience)
     except DistTimeoutError:
-        missing = [r for r in range(size) if not store.check([f"{what}/{r}"])]
-        raise DistTimeoutError(f"rank {rank} waited {patience:g} s for ranks {missing} to connect; are they running, and is "
-                               f"the world size {size}?") from None
+        raise _absent(rank, [r for r in range(size) if not store.check([f"{what}/{r}"])], size, patience) from None
+
+
+def accepted(listener: socket.socket, rank: int, missing: list, size: int, patience: float, deadline: float) -> socket.socket:
+    """Return the next connection to a listener; raise an error that names the missing ranks if none comes in time."""
+    listener.settimeout(max(0.01, deadline - time.monotonic()))
+    try:
+        return listener.accept()[0]
+    except TimeoutError:
+        raise _absent(rank, missing, size, patience) from None
+
+
+def _absent(rank: int, missing: list, size: int, patience: float) -> DistTimeoutError:
+    return DistTimeoutError(f"rank {rank} waited {patience:g} s for ranks {missing} to connect; are they running, and is "
+                            f"the world size {size}?")
 
 
 def on_one_machine(store: Store, rank: int, size: int, patience: float) -> bool:
