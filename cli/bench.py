@@ -8,7 +8,8 @@ import numpy as np
 from .. import jit
 from ..ir.errors import ArgumentError, FileError
 from ..runtime.cpu.calls import pool
-from .console import parse_numbers, read_arrays, report
+from ..runtime.serialization.numpy_files import read_arrays
+from .console import parse_numbers, report
 from .run import in_order
 
 _IDLE = 0.02        # seconds between two runtimes, so that the threads of the first are asleep

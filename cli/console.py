@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.errors import ArgumentError, FileError
+from ..ir.errors import ArgumentError
 from ..runtime.core.tensor import Tensor
 
 _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
@@ -14,21 +14,6 @@ _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
 def report(text: str):
     """Print a progress message to standard error."""
     print(text, file=sys.stderr, flush=True)
-
-
-def read_arrays(path: str) -> dict:
-    """Return the arrays of an .npz file by name; an .npy file has one, called arr_0."""
-    try:
-        found = np.load(path, allow_pickle=False)
-        arrays = dict(found) if hasattr(found, "files") else {"arr_0": found}
-    except OSError as e:
-        raise FileError(f"{path} cannot be read: {e.strerror or e}") from e
-    except Exception as e:          # numpy raises about twenty kinds of errors for damaged files
-        raise FileError(f"{path} is not a file of arrays (.npz or .npy): {e or type(e).__name__}") from e
-    other = next((name for name, a in arrays.items() if not isinstance(a, np.ndarray)), None)
-    if other is not None:
-        raise FileError(f"{path} is not a file of arrays: {other} is none")
-    return arrays
 
 
 def has_default_names(arrays: dict) -> bool:

@@ -11,9 +11,10 @@ from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, FileError
 from ..ir.lazy import lazy
 from ..runtime.nn.base.module import Module
+from ..runtime.serialization.numpy_files import read_arrays
 from ..runtime.serialization.save_load import load
 from .bench import random_inputs
-from .console import has_default_names, read_arrays, report
+from .console import has_default_names, report
 
 onnx = lazy(__package__, "..jit.onnx")
 _FREE = 4            # the example size of a dim that an ONNX file leaves open

@@ -5,7 +5,8 @@ import numpy as np
 from .. import jit
 from ..ir.errors import ArgumentError
 from ..runtime.cpu.calls import pool
-from .console import flat_results, has_default_names, read_arrays, report, storable
+from ..runtime.serialization.numpy_files import read_arrays
+from .console import flat_results, has_default_names, report, storable
 
 
 def add_arguments(parser):

@@ -12,9 +12,9 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.cli.console import read_arrays
 from ingot.ir.errors import FileError
 from ingot.ir.target import host
+from ingot.runtime.serialization.numpy_files import read_arrays
 
 SOURCE = '''
 from ingot import nn

@@ -71,20 +71,27 @@ def _equal_hashes(count: int) -> bytes:
     return b"}(" + b"".join(spell(i * HASH_MODULUS + (1 << 62)) + b"N" for i in range(count)) + b"u"
 
 
-def _overlapping(count=500, size=100_000) -> bytes:
-    """Entries that are one and the same bytes."""
+def _repeated(members: dict, name: str, count: int) -> bytes:
+    """A zip file with members, the last of which is there under more names."""
     out = io.BytesIO()
-    storages = [Stored(str(i), "Byte", np.zeros(size, np.uint8)) for i in range(count)]
     with zipfile.ZipFile(out, "w") as z:
-        z.writestr("archive/data.pkl", pickled([tensor(s, 0, (size,), (1,)) for s in storages]))
-        z.writestr("archive/data/0", storages[0].array.tobytes())
+        for known, data in members.items():
+            z.writestr(known, data)
         entry = z.infolist()[-1]
         for i in range(1, count):
-            copy = zipfile.ZipInfo(f"archive/data/{i}")
-            copy.header_offset, copy.CRC, copy.file_size, copy.compress_size = (entry.header_offset, entry.CRC, size, size)
+            copy = zipfile.ZipInfo(name.format(i))
+            copy.header_offset, copy.CRC = entry.header_offset, entry.CRC
+            copy.file_size = copy.compress_size = entry.file_size
             z.filelist.append(copy)
             z.NameToInfo[copy.filename] = copy
     return out.getvalue()
+
+
+def _overlapping(count=500, size=100_000) -> bytes:
+    """Entries that are one and the same bytes."""
+    storages = [Stored(str(i), "Byte", np.zeros(size, np.uint8)) for i in range(count)]
+    code = pickled([tensor(s, 0, (size,), (1,)) for s in storages])
+    return _repeated({"archive/data.pkl": code, "archive/data/0": storages[0].array.tobytes()}, "archive/data/{}", count)
 
 
 def _many_copies(count=2000, items=4000) -> bytes:
@@ -139,6 +146,29 @@ def _sparse_torch(layout="sparse_coo") -> bytes:
     parts = (tensor(index, 0, (1, 1 << 33), (0, 0)), tensor(_STORED, 0, (1 << 33,), (0,)), (4,))
     made = Call("torch._utils._rebuild_sparse_tensor", Call("torch.serialization._get_layout", f"torch.{layout}"), parts)
     return archive(made, [_STORED, index])
+
+
+def _saved(array) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def wide_array() -> bytes:
+    return _saved(np.zeros((1, 10_000_000), np.uint8)[:, :0]).replace(b"(1, 0)", b"(1, 99999999)")
+
+
+def deflated_zeros(size=300 << 20) -> bytes:
+    """A megabyte of zeros for each kilobyte."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("x.npy", _saved(np.zeros(size, np.uint8)))
+    return out.getvalue()
+
+
+def one_array_often() -> bytes:
+    """Members that are one and the same bytes."""
+    return _repeated({"x.npy": _saved(np.zeros(100_000, np.uint8))}, "y{}.npy", 500)
 
 
 _KEY = b"}" + shared() + b"Ns"

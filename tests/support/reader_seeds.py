@@ -1,8 +1,15 @@
-"""Readers of files of strangers, with small honest files and a mutation of bytes, for fuzzing."""
+"""Readers of files of strangers, with small honest files and mutations of them, for fuzzing.
+
+A folder stands as a zip file of its files.
+"""
 
 import contextlib
 import io
+import json
+import struct
 import tempfile
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -10,9 +17,16 @@ import numpy as np
 
 import hostile_files
 import ingot
+from fuzzed_graphs.mutate import damage
 from ingot import jit
+from ingot.distributed import checkpoint as dcp
+from ingot.ir import config
 from ingot.ir.errors import IngotError
-from torch_pickles import Stored, archive, legacy, tensor
+from ingot.jit.exporting.file import archive as model_file
+from ingot.runtime.distributed.checkpoint.folder_format import opened
+from ingot.runtime.serialization.numpy_files import read_arrays
+from ingot.runtime.serialization.safetensors import header_length
+from torch_pickles import Stored, archive, checkpoint, legacy, tensor
 
 _STORED = Stored("0", "Float", np.arange(6, dtype=np.float32))
 
@@ -21,27 +35,98 @@ def load(data):
     ingot.load(io.BytesIO(data))
 
 
-def load_model(data):
+@contextlib.contextmanager
+def file_of(data, name="m.ingot"):
+    """Give the path of a file with these bytes."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m.ingot"
+        path = Path(folder) / name
         path.write_bytes(data)
+        yield path
+
+
+def load_model(data):
+    with file_of(data) as path:
         jit.load(path, objects=False)
+
+
+def load_arrays(data):
+    with file_of(data, "a.npz") as path:
+        read_arrays(str(path))
+
+
+def load_folder(data):
+    """Read all values of a checkpoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in (unpacked(data) or {}).items():
+            with contextlib.suppress(OSError, ValueError):      # names that no file can have
+                (Path(folder) / name.replace("/", "_")).write_bytes(content)
+        checkpoint = opened(folder)
+        checkpoint.read(checkpoint.paths)
 
 
 def load_onnx(data):
     jit.from_onnx(data)
 
 
-def saved() -> bytes:
+def as_file(x) -> bytes:
     out = io.BytesIO()
-    ingot.save({"w": ingot.arange(6.0).view(2, 3), "steps": [1, 2.5, None, ("a", b"b")], (1, 2): {3, 4}}, out)
+    ingot.save(x, out)
     return out.getvalue()
 
 
+def saved() -> bytes:
+    return as_file({"w": ingot.arange(6.0).view(2, 3), "steps": [1, 2.5, None, ("a", b"b")], (1, 2): {3, 4}})
+
+
 def exported() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        jit.export(lambda x: (x * 2).relu().sum(-1), ingot.ones(2, 3), Path(folder) / "m.ingot")
-        return (Path(folder) / "m.ingot").read_bytes()
+    with file_of(b"") as path:
+        jit.export(lambda x: (x * 2).relu().sum(-1), ingot.ones(2, 3), path)
+        return path.read_bytes()
+
+
+def array() -> bytes:
+    out = io.BytesIO()
+    np.save(out, np.arange(6, dtype=np.float32).reshape(2, 3))
+    return out.getvalue()
+
+
+def arrays() -> bytes:
+    out = io.BytesIO()
+    np.savez(out, x=np.arange(6, dtype=np.float32).reshape(2, 3), n=np.int64(3), mask=np.array([True, False]))
+    return out.getvalue()
+
+
+def deflated() -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, x=np.zeros((40, 3)), n=np.int64(3))
+    return out.getvalue()
+
+
+def folder() -> bytes:
+    with tempfile.TemporaryDirectory() as path:
+        dcp.save({"net": {"w": ingot.arange(6.0).view(2, 3)}, "steps": [1, {"a": "b"}]}, checkpoint_id=path, no_dist=True)
+        return of_folder(path)
+
+
+def pieces() -> bytes:
+    """A checkpoint in which two ranks hold rows of a tensor, and boxes of another one."""
+    rows, boxes = ingot.arange(12.0).view(4, 3), ingot.arange(4.0).view(2, 2)
+    held = {"__0_0.distcp": [(["w", 0], rows[:2]), (["v", [0, 0]], boxes[:, :1])],
+            "__1_0.distcp": [(["w", 6], rows[2:]), (["v", [0, 1]], boxes[:, 1:])]}
+    places = [([*path[:-1]], path[-1], (rows if path[0] == "w" else boxes).shape, name)
+              for name, values in held.items() for path, _ in values]
+    return packed({name: as_file([(path, value.clone()) for path, value in values]) for name, values in held.items()}
+                  | {".metadata": as_file({"format": "ingot checkpoint", "values": [], "pieces": places})})
+
+
+def foreign_folder() -> bytes:
+    with tempfile.TemporaryDirectory() as path:
+        checkpoint(Path(path) / "c", {0: 2, 2: 2})
+        return of_folder(Path(path) / "c")
+
+
+def of_folder(path) -> bytes:
+    return packed({p.name: p.read_bytes() for p in sorted(Path(path).iterdir())})
 
 
 def packed_array() -> bytes:
@@ -67,13 +152,27 @@ def onnx_model() -> bytes:
 # By name: (reader, a function that returns an honest file).
 READERS = {"ingot.save": (load, saved), "torch.save": (load, torch_file), "torch.save, legacy": (load, torch_legacy),
            "safetensors": (load, safetensors), "numpy pickles": (load, packed_array), "models": (load_model, exported),
-           "ONNX": (load_onnx, onnx_model)}
+           "ONNX": (load_onnx, onnx_model), ".npy": (load_arrays, array), ".npz": (load_arrays, arrays),
+           ".npz, compressed": (load_arrays, deflated), "checkpoints": (load_folder, folder),
+           "checkpoints of pieces": (load_folder, pieces), "checkpoints of PyTorch": (load_folder, foreign_folder)}
+
+
+SECONDS = 5         # of a processor
+LIMIT = 8           # MiB that a small file may take as content
+PER_BYTE = 300      # bytes of memory for each byte of a file: Python objects of a text, and 16 of content
 
 
 def read(name, data):
-    """Read a file; only errors of ingot may come."""
-    with contextlib.suppress(IngotError):
-        READERS[name][0](data)
+    """Read a file; only errors of ingot may come, within the bounds of time and memory."""
+    tracemalloc.start()
+    began = time.process_time()
+    try:
+        with contextlib.suppress(IngotError), config.override(read_limit=LIMIT):
+            READERS[name][0](data)
+        seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert seconds < SECONDS and peak < (2 * LIMIT << 20) + PER_BYTE * len(data), (seconds, peak, len(data))
 
 
 _WORDS = [b"\0", b"\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\xff" * 8, b"9" * 12, b"-1",
@@ -101,14 +200,50 @@ def mutated(data: bytes, random) -> bytes:
     return bytes(made)
 
 
-def members_mutated(data: bytes, random) -> bytes:
-    """Return a zip file with one member mutated and its checksum right; other data is mutated itself."""
-    if data[:2] != b"PK":
-        return mutated(data, random)
+def unpacked(data: bytes) -> dict | None:
+    """Return the members of a zip file, None for other data."""
+    with contextlib.suppress(Exception), zipfile.ZipFile(io.BytesIO(data)) as source:
+        return {name: source.read(name) for name in source.namelist()}
+    return None
+
+
+def packed(members: dict) -> bytes:
+    """Return a zip file with these members, their checksums right; a model if one of them is its manifest."""
+    with contextlib.suppress(Exception), file_of(b"") as path:
+        inner = {name: data for name, data in members.items() if name != model_file.MANIFEST}
+        model_file.write(str(path), {**json.loads(members[model_file.MANIFEST]), "format": model_file.FORMAT}, inner)
+        return path.read_bytes()
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as made:
-        chosen = random.choice(source.namelist())
-        for name in source.namelist():
-            content = source.read(name)
-            made.writestr(name, mutated(content, random) if name == chosen else content)
+    with zipfile.ZipFile(out, "w") as made:
+        for name, content in members.items():
+            made.writestr(name, content)
     return out.getvalue()
+
+
+def inside_mutated(data: bytes, random, mutate=mutated) -> bytes:
+    """Return a file with one of its innermost parts mutated; the sizes and checksums around it are right."""
+    members = unpacked(data) if data[:2] == b"PK" else None
+    if members:
+        chosen = random.choice([*members])
+        other = random.choice([*members])
+        kind = random.randrange(20)
+        if kind == 0:
+            del members[chosen]
+        elif kind == 1:
+            members[chosen] = members[other]
+        elif kind == 2:
+            name = mutate(other.encode()[:60], random).decode("latin1").replace("\0", "")
+            members[name or "x"] = members[chosen]
+        else:
+            members[chosen] = inside_mutated(members[chosen], random, mutate)
+        return packed(members)
+    length = header_length(data[:9], len(data))
+    if length is not None:
+        header = inside_mutated(data[8:8 + length], random, mutate)
+        return struct.pack("<Q", len(header)) + header + data[8 + length:]
+    if data[:1] == b"{" and random.randrange(4):
+        with contextlib.suppress(ValueError, RecursionError):
+            tree = json.loads(data)
+            damage(tree, random)
+            return json.dumps(tree).encode()
+    return mutate(data, random)

@@ -93,3 +93,44 @@ def example():
            "size": Call("torch.Size", (2, 3)), "device": Call("torch.device", "cuda", 0),
            "set": Call("__builtin__.set", [1, 2])}
     return obj, [w, half]
+
+
+def part(name, **fields):
+    """An object of a checkpoint's index."""
+    return Call(f"torch.distributed.checkpoint.{'filesystem' if name == '_StorageInfo' else 'metadata'}.{name}", state=fields)
+
+
+def size(*numbers):
+    return Call("torch.Size", tuple(numbers))
+
+
+def checkpoint(folder, chunks, whole=(4, 3), change=None, more=()):
+    """Write a checkpoint like two ranks: a tensor in chunks {start row: rows}, another one, and a list. Offsets have `more`
+    numbers than the tensor has dimensions."""
+    folder.mkdir()
+    w = np.arange(whole[0] * whole[1], dtype=np.float32).reshape(whole)
+    files: dict = {"__0_0.distcp": b"", "__1_0.distcp": b""}
+    locations = {}
+
+    def put(key, obj, storages, name, **more):
+        data = archive(obj, storages)
+        locations[part("MetadataIndex", fqn=key, **more)] = part("_StorageInfo", relative_path=name, offset=len(files[name]),
+                                                              length=len(data))
+        files[name] += data
+
+    for i, (start, rows) in enumerate(chunks.items()):
+        stored = Stored("0", "Float", w[start:start + rows])
+        put("model.w", tensor(stored, 0, (rows, whole[1]), (whole[1], 1)), [stored], f"__{i % 2}_0.distcp",
+            offset=size(start, 0, *more), index=i)
+    put("extra", [7, {"name": "x"}], [], "__1_0.distcp")
+    properties = part("TensorProperties", dtype=Global("torch.float32"))
+    held = [part("ChunkStorageMetadata", offsets=size(start, 0, *more), sizes=size(rows, whole[1]))
+            for start, rows in chunks.items()]
+    wide = part("TensorStorageMetadata", properties=properties, size=size(*whole), chunks=held)
+    index = {"state_dict_metadata": {"model.w": wide, "extra": part("BytesStorageMetadata")},
+             "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": locations,
+             "storage_meta": part("StorageMeta", checkpoint_id=Call("pathlib.PosixPath", "/", "tmp"))}
+    (folder / ".metadata").write_bytes(pickled(part("Metadata", **{**index, **(change or {})})))
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return w

@@ -12,7 +12,7 @@ from ...api.register.register import FUNCTIONS
 from ...serialization.read_budget import count_of
 from ...serialization.save_load import load as load_file
 from ..stores.distributed_errors import CheckpointException
-from .torch_format import TorchFolder, budget_of, is_torchs
+from .torch_format import TorchFolder, budget_of, described, file_in, is_torchs
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]
 
@@ -132,19 +132,24 @@ class Folder:
 
     def __init__(self, folder: str, index: str):
         self.folder, self.budget = folder, budget_of(folder, index)
-        found = load_file(path := os.path.join(folder, index))
-        if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
-            raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
-        self._files = {tuple(p): name for p, name in found["values"]}
         self._pieces: dict = {}         # by path: (first element, shape of the whole, file name) of each piece
-        for p, start, shape, name in found.get("pieces", ()):
-            self._pieces.setdefault(tuple(p), []).append((_begin(start), tuple(shape), name))
+        path = os.path.join(folder, index)
+        with described(f"{path!r} is damaged"):
+            found = load_file(path)
+            if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
+                raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
+            self._files = {tuple(p): name for p, name in found["values"]}
+            for p, start, shape, name in found.get("pieces", ()):
+                self._pieces.setdefault(tuple(p), []).append((_begin(start), tuple(shape), name))
 
     paths = property(lambda self: self._files.keys() | self._pieces.keys())
 
     def read(self, paths) -> dict:
         """Return {path: value} for some paths; pieces of a tensor are joined."""
-        paths = list(paths)
+        with described(f"the checkpoint in {self.folder!r} is damaged"):
+            return self._joined(list(paths))
+
+    def _joined(self, paths) -> dict:
         parts = {(*path, start): name for path in paths for start, _, name in self._pieces.get(path, ())}
         files = {**{path: self._files[path] for path in paths if path in self._files}, **parts}
         values = self._read(files)
@@ -197,9 +202,7 @@ class Folder:
         return found
 
     def _values(self, name: str) -> dict:
-        if os.path.basename(name) != name:
-            raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")
-        found = load_file(os.path.join(self.folder, name), map_location="cpu")
+        found = load_file(file_in(self.folder, name), map_location="cpu")
         return {(*path[:-1], _begin(path[-1])) if path else (): value for path, value in found}
 
 

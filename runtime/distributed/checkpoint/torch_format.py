@@ -6,16 +6,16 @@ file, which is itself a file of torch.save.
 
 import io
 import os
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.errors import FileError
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 from ...serialization import torch_files
-from ...serialization.read_budget import ReadBudget, count_of
+from ...serialization.read_budget import ReadBudget, count_of, shown
 from ...serialization.safe_unpickler import Callable_, PickleMachine, are_atoms
 from ...serialization.save_load import load as load_file
 from ..stores.distributed_errors import CheckpointException
@@ -53,6 +53,27 @@ def budget_of(folder: str, index: str) -> ReadBudget:
         return ReadBudget(os.path.join(folder, index), sum(e.stat().st_size for e in entries if e.is_file()))
 
 
+def file_in(folder: str, name) -> str:
+    """Return the path of a file that an index names; raise unless it is one of the folder."""
+    if type(name) is not str or os.path.basename(name) != name:
+        raise CheckpointException(f"the index of {folder!r} names {shown(name)}, which is not a file in it")
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):
+        raise CheckpointException(f"the checkpoint in {folder!r} is not whole: there is no file {shown(name)}")
+    return path
+
+
+@contextmanager
+def described(what: str):
+    """Turn errors about the content of a checkpoint into one kind."""
+    try:
+        yield
+    except (OSError, CheckpointException):
+        raise
+    except Exception as e:
+        raise CheckpointException(f"{what} ({type(e).__name__}: {e})") from e
+
+
 def is_torchs(path: str) -> bool:
     """Return whether an index is a pickle."""
     with open(path, "rb") as file:
@@ -65,18 +86,11 @@ class TorchFolder:
     def __init__(self, folder: str, index: str):
         self.folder, self.budget = folder, budget_of(folder, index)
         name = os.path.join(folder, index)
-        try:
-            with open(name, "rb") as file:
-                found = PickleMachine(_GLOBALS, None, self.budget, restored=(_Part,), restore=_restore).run(file)
+        with described(f"{name!r} is damaged, or no index of a checkpoint"), open(name, "rb") as file:
+            found = PickleMachine(_GLOBALS, None, self.budget, restored=(_Part,), restore=_restore).run(file)
             ways = found["planner_data"] if isinstance(found["planner_data"], dict) else {}
             self._locations = {_place_of(at): place for at, place in found["storage_data"].items()}
             self._known = {tuple(ways.get(key, (key,))): (key, what) for key, what in found["state_dict_metadata"].items()}
-        except OSError:
-            raise
-        except FileError as e:
-            raise CheckpointException(str(e)) from e
-        except Exception as e:
-            raise CheckpointException(f"{name!r} is damaged, or no index of a checkpoint ({type(e).__name__}: {e})") from e
 
     paths = property(lambda self: self._known.keys())
 
@@ -85,12 +99,8 @@ class TorchFolder:
         return {path: self._value(*self._known[path]) for path in paths}
 
     def _value(self, key, what):
-        try:
+        with described(f"{key} cannot be read from {self.folder!r}"):
             return self._stored(key, None) if "chunks" not in what.fields else self._tensor(key, what)
-        except (OSError, CheckpointException):
-            raise
-        except Exception as e:
-            raise CheckpointException(f"{key} cannot be read from {self.folder!r} ({type(e).__name__}: {e})") from e
 
     def _tensor(self, key, what) -> Tensor:
         """Return a tensor joined from chunks; raise unless they cover every element."""
@@ -121,13 +131,11 @@ class TorchFolder:
     def _stored(self, key, offset):
         """Return the value in a byte range of a file."""
         place = self._locations[key, offset]
-        name, start, length = place["relative_path"], place["offset"], place["length"]
-        if os.path.basename(name) != name:
-            raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")
+        path, start, length = file_in(self.folder, place["relative_path"]), place["offset"], place["length"]
         if place.fields.get("transform_descriptors"):
             raise CheckpointException(f"{key} in {self.folder!r} is compressed, or changed in other ways; save it without "
                                       "extensions")
-        with open(os.path.join(self.folder, name), "rb") as file:
+        with open(path, "rb") as file:
             file.seek(start)
             return load_file(io.BytesIO(file.read(length)), map_location="cpu")
 

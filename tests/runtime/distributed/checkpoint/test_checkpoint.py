@@ -5,7 +5,6 @@ import importlib
 import os
 import pickle
 
-import numpy as np
 import pytest
 
 import ingot
@@ -207,52 +206,9 @@ def test_saves_into_one_folder_follow_each_other(tmp_path):
 
 # Checkpoints of PyTorch.
 
-PARTS = "torch.distributed.checkpoint"
-
-
-def part(name, **fields):
-    return pickles.Call(f"{PARTS}.{'filesystem' if name == '_StorageInfo' else 'metadata'}.{name}", state=fields)
-
-
-def size(*numbers):
-    return pickles.Call("torch.Size", tuple(numbers))
-
-
-def foreign(folder, chunks, whole=(4, 3), change=None, more=()):
-    """Write a checkpoint like two ranks: a tensor in chunks {start row: rows}, another one, and a list. Offsets have `more`
-    numbers than the tensor has dimensions."""
-    folder.mkdir()
-    w = np.arange(whole[0] * whole[1], dtype=np.float32).reshape(whole)
-    files: dict = {"__0_0.distcp": b"", "__1_0.distcp": b""}
-    locations = {}
-
-    def put(key, obj, storages, name, **more):
-        data = pickles.archive(obj, storages)
-        locations[part("MetadataIndex", fqn=key, **more)] = part("_StorageInfo", relative_path=name, offset=len(files[name]),
-                                                              length=len(data))
-        files[name] += data
-
-    for i, (start, rows) in enumerate(chunks.items()):
-        stored = pickles.Stored("0", "Float", w[start:start + rows])
-        put("model.w", pickles.tensor(stored, 0, (rows, whole[1]), (whole[1], 1)), [stored], f"__{i % 2}_0.distcp",
-            offset=size(start, 0, *more), index=i)
-    put("extra", [7, {"name": "x"}], [], "__1_0.distcp")
-    properties = part("TensorProperties", dtype=pickles.Global("torch.float32"))
-    held = [part("ChunkStorageMetadata", offsets=size(start, 0, *more), sizes=size(rows, whole[1]))
-            for start, rows in chunks.items()]
-    tensor = part("TensorStorageMetadata", properties=properties, size=size(*whole), chunks=held)
-    index = {"state_dict_metadata": {"model.w": tensor, "extra": part("BytesStorageMetadata")},
-             "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": locations,
-             "storage_meta": part("StorageMeta", checkpoint_id=pickles.Call("pathlib.PosixPath", "/", "tmp"))}
-    (folder / ".metadata").write_bytes(pickles.pickled(part("Metadata", **{**index, **(change or {})})))
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    return w
-
-
 @pytest.mark.parametrize("chunks", [{0: 4}, {0: 2, 2: 2}, {3: 1, 0: 1, 1: 2}])
 def test_checkpoints_of_pytorch_are_read(chunks, tmp_path):
-    w = foreign(tmp_path / "c", chunks)
+    w = pickles.checkpoint(tmp_path / "c", chunks)
     target = {"model": {"w": ingot.zeros(4, 3)}, "extra": [0, {"name": ""}]}
     dcp.load(target, checkpoint_id=tmp_path / "c")
     assert target["model"]["w"].numpy().tolist() == w.tolist() and target["extra"] == [7, {"name": "x"}]
@@ -269,13 +225,13 @@ def test_checkpoints_of_pytorch_are_read(chunks, tmp_path):
 @pytest.mark.parametrize("chunks, change, message", [
     ({0: 2}, {}, "do not make"), ({0: 2, 1: 2}, {}, "overlap"), ({0: 2, 3: 2}, {}, r"is not what|overlap|cannot be read"),
     ({0: 4}, {"storage_data": {}}, "cannot be read"), ({0: 4}, {"storage_data": 3}, "damaged"),
-    ({0: 4}, {"storage_data": {part("MetadataIndex", fqn="model.w", offset=size(0, 0)):
-                               part("_StorageInfo", relative_path="../x", offset=0, length=9)}}, "not a file in it"),
+    ({0: 4}, {"storage_data": {pickles.part("MetadataIndex", fqn="model.w", offset=pickles.size(0, 0)):
+                               pickles.part("_StorageInfo", relative_path="../x", offset=0, length=9)}}, "not a file in it"),
     ({0: 4}, {"storage_meta": pickles.Call("os.mkdir", "harm")}, "os.mkdir"),
 ])
 def test_damaged_checkpoints_of_pytorch(chunks, change, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    foreign(tmp_path / "c", chunks, change=change)
+    pickles.checkpoint(tmp_path / "c", chunks, change=change)
     target = {"model": {"w": ingot.zeros(4, 3)}}
     with pytest.raises(dcp.CheckpointException, match=message):
         dcp.load(target, checkpoint_id=tmp_path / "c")
@@ -284,7 +240,7 @@ def test_damaged_checkpoints_of_pytorch(chunks, change, message, tmp_path, monke
 
 @pytest.mark.parametrize("chunks", [{0: 4}, {0: 2, 2: 2}])
 def test_offsets_of_other_ranks_are_damage(chunks, tmp_path):
-    foreign(tmp_path / "c", chunks, more=(0,))
+    pickles.checkpoint(tmp_path / "c", chunks, more=(0,))
     target = {"model": {"w": ingot.zeros(4, 3)}}
     with pytest.raises(dcp.CheckpointException, match="cannot be read"):
         dcp.load(target, checkpoint_id=tmp_path / "c")
