@@ -132,7 +132,7 @@ def output_of(recorder, t, results) -> Output:
     output = memory_output(recorder, t)
     if output.same:
         return output
-    if link.is_outside and output.source is not None and recorder.inputs.is_from(link.cell, "captured"):
+    if link.is_outside and output.source is not None:       # from outside, over the memory of an input
         return replace(output, itself=t)
     retained_gradient = None if output.source is not None or t.is_leaf else number_of(t._retained_grad, results)
     attributes = None if link.is_outside else Attributes.of(t, results, recorder)

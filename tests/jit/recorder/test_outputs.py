@@ -104,6 +104,26 @@ def test_a_result_that_has_an_element_in_several_places_has_it_at_later_calls(na
     both(life)
 
 
+@pytest.mark.parametrize("given", [lambda w: w.detach(), lambda w: w.data, lambda w: w])
+@pytest.mark.parametrize("use", [lambda x: x + 1, lambda x: x.add_(0)])
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_tensor_from_outside_over_the_memory_of_an_argument_is_itself(grad, use, given):
+    w = ingot.ones(3, requires_grad=grad)
+    with ingot.no_grad():
+        x = given(w)
+
+    @jit.trace
+    def fn(x):
+        with ingot.no_grad():
+            use(x)
+        return w, x
+
+    for _ in range(CALLS):
+        first, second = fn(x)
+        assert first is w and second is x
+    assert fn.stats()["compiles"] == 1
+
+
 @pytest.mark.parametrize("part", [lambda z: z.real, lambda z: z.imag, ingot.view_as_real])
 def test_parts_of_complex_numbers_stay_locked(part):
     def life(wrap):
