@@ -58,6 +58,13 @@ def makes_text(code) -> bool:
 
 
 @of_code(1024)
+def sets_class(code) -> bool:
+    """Return whether code may assign to `__class__` of an object."""
+    return "__class__" in code.co_names and any(site.is_set and site.method == "__class__"
+                                                for site in operation_sites_of(code).values())
+
+
+@of_code(1024)
 def operation_sites_of(code) -> dict:
     """Return {offset: `OperationSite`} of all operations that code can reach."""
     depths, found, prefix = depths_of(code), {}, None

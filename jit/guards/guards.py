@@ -1,5 +1,6 @@
 """Guards: conditions on state outside of a recording. Guards on values of Python state, on modules and on functions."""
 
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,16 +70,32 @@ class Guard(Location, Condition):
 
     expected: object     # as `snapshot` gives it
     where: str = ""      # the function that read it, as file:line
+    is_method: bool | None = None       # whether the expected function is a method there, bound to the object on the way
+
+    def __post_init__(self):
+        if self.is_method is None:
+            object.__setattr__(self, "is_method", self._has_method())
+
+    def _has_method(self) -> bool:
+        return type(self.expected) is types.FunctionType and self.method() is not None
 
     def holds(self) -> bool:
-        return looks_like(self.value(), self.expected)
+        return looks_like(self.value(), self.expected) and self._has_method() is self.is_method
+
+    def covers(self, other) -> bool:
+        return self.is_method is other.is_method and super().covers(other)
 
     def changed_values(self) -> list:
         return changed_values_in(Location(self.chain, self.root), self.expected, self.value())
 
     def __str__(self):
-        path, was, now = first_change(self.value(), self.expected)
-        return f"{self.chain}{path} was {brief(was)}, is {brief(now)}" + (f" (read in {self.where})" if self.where else "")
+        where = f" (read in {self.where})" if self.where else ""
+        if looks_like(self.value(), self.expected) and not self.holds():
+            kinds = ("a method of its owner", "a function that takes no owner")
+            was, now = kinds if self.is_method else kinds[::-1]
+            return f"{self.chain} was {was}, is {now}{where}"
+        path, before, now = first_change(self.value(), self.expected)
+        return f"{self.chain}{path} was {brief(before)}, is {brief(now)}{where}"
 
 
 def changed_values_in(place, expected, now) -> list:

@@ -117,8 +117,14 @@ class ThreadView:
 
     def current(self, obj):
         """Return what the current thread sees in an object; MISSING if it has no attribute of its own."""
-        value = self.own.get(id(obj), MISSING) if threading.get_ident() == self.thread else MISSING
+        is_seen = threading.get_ident() == self.thread and not self.is_replaced
+        value = self.own.get(id(obj), MISSING) if is_seen else MISSING
         return obj.__dict__.get(self.name, MISSING) if value is MISSING else value
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether code has assigned to the attribute of the class. Code has read plain numbers in the objects since."""
+        return self.kind.__dict__.get(self.name) is not self
 
     def _inherited(self, obj, kind):
         for base in kind.__mro__:
@@ -194,16 +200,20 @@ class ThreadViews:
         """Return whether an object has attributes of which this thread has its own view."""
         return any(o is obj for o in self._keep)
 
+    def replaced(self) -> list:
+        """Return the names of attributes of classes to which code has assigned, with the class."""
+        return [f"{view.kind.__qualname__}.{view.name}" for view in self._views.values() if view.is_replaced]
+
     def close(self):
-        for view in self._views.values():       # a container that was stored may hold other values by now
+        kept = [view for view in self._views.values() if not view.is_replaced]
+        for view in kept:       # a container that was stored may hold other values by now
             for obj in [obj for obj in self._keep if id(obj) in view.stored and view.own[id(obj)] is not MISSING]:
                 obj.__dict__[view.name] = mapped(view.own[id(obj)], now)
-        for (kind, name), view in self._views.items():
-            if kind.__dict__.get(name) is view:
-                if view.hidden is MISSING:
-                    type.__delattr__(kind, name)
-                else:
-                    type.__setattr__(kind, name, view.hidden)
+        for view in kept:
+            if view.hidden is MISSING:
+                type.__delattr__(view.kind, view.name)
+            else:
+                type.__setattr__(view.kind, view.name, view.hidden)
         for place in [place for place, view in VIEWED.items() if self._views.get((view.kind, view.name)) is view]:
             del VIEWED[place]
         self._views, self._keep = {}, []

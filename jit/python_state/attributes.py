@@ -22,7 +22,7 @@ from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import StateInputs
+from ..guards.locations import StateInputs, class_attribute
 from ..guards.state_guards import TensorKindGuard, tensor_kind
 from ..proxies.threads import ThreadView
 from ..side_effects.writes import WriteLog
@@ -132,8 +132,10 @@ class DynamicAttributes:
             attributes = attributes_of(owner)
             for name in attributes.keys() - before:
                 is_view = type(attributes[name]) is ThreadView      # of numbers in objects of a class
-                if (by_any or name in names) and not is_view and self._known.lacked(owner, name):
-                    self.writes.add(owner, name, "attr", MISSING, f"{text}.{name}")
+                if (by_any or name in names) and not is_view:
+                    behind = MISSING if self._known.lacked(owner, name) else class_attribute(type(owner), name)
+                    if behind is MISSING or not hasattr(type(behind), "__set__"):
+                        self.writes.add(owner, name, "attr", behind, f"{text}.{name}", behind is not MISSING)
 
     # Calls of `hasattr`, `getattr`, `dir` and `vars`.
 

@@ -243,6 +243,8 @@ class CallPolicy:
         site = operation.site
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
+        if site.is_set and site.method == "__class__":
+            self._sets_class(*operation.operands)
         for x in self._operands_in(operation.operands, site.reads_items):
             if site.is_attribute:
                 self._field(operation, x, site)
@@ -288,6 +290,11 @@ class CallPolicy:
             self._chains.attributes.writes.add(cell, "", "cell", root_value(cell, ""), text)
         else:
             self._chains.add(Chain(FREE, text, ()), cell, root_value(cell, ""))
+
+    def _sets_class(self, owner):
+        """Note that code is about to change the class of an object. What it reads by the other class has no guards."""
+        if self._reachable.has_met(owner) and id(owner) not in self._known.own:
+            self._status.first_time = f"it changes the class of {self._known.name_of(owner)}"
 
     def _by_name(self, call, function, args):
         """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
@@ -352,6 +359,8 @@ class CallPolicy:
             attributes.query(owner, name)
             if self._known.existed(owner):
                 self._reachable.use_all(_stored(owner, name))
+        elif name == "__class__":
+            self._sets_class(owner)
         elif how is setattr and type(name) is str and self._known.existed(owner):
             before = follow(owner, (("attr", name),))
             attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")

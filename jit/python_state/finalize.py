@@ -52,6 +52,12 @@ class Finaliser:
                      "item": Chain(GLOBAL, t.key, ())}[t.kind]
             guards[id(t.owner), chain] = Guard(chain, t.owner, t.before, where)
 
+    def guard_lookups(self):
+        """Guard that no object keeps a method that code may compare: each lookup in a class makes another one."""
+        methods = [g for g in self._reads.guards.values() if g.is_method] if self._known.compares else ()
+        for g in methods:
+            self._reads.add_unshadowed(str(g.chain), g.last_owner(), (g.chain.steps[-1][1],))
+
     def check_modules(self):
         changed = self._writes.modules.restructured(self._written)
         if changed is not None:

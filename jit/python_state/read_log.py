@@ -152,7 +152,7 @@ class ReadLog:
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:
-            if isinstance(owner, type) and is_container(value):
+            if isinstance(owner, type | types.ModuleType) and not is_plain(value):      # (not followed as a whole)
                 self._uses.apply({name: value})
                 self.walker.walk(f"{text}.{name}", value)
             self.guards[id(owner), chain] = Guard(

@@ -21,10 +21,10 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
 from ..bytecode.identity import asks_identity
-from ..bytecode.operation_sites import makes_text
+from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
-from ..errors.errors import RecordingStatus
+from ..errors.errors import FirstTimeError, RecordingStatus
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
@@ -284,7 +284,7 @@ class Tracker:
     def _attribute_queries(self, frame, own) -> frozenset:
         """Log the attributes that code reads of untracked objects; return their names."""
         code = frame.f_code
-        if "cell_contents" in code.co_names:
+        if "cell_contents" in code.co_names or sets_class(code):
             self.reachable.on_operand()
         self.reads.by_name = self.reads.by_name or not _READ_ANY.isdisjoint(code.co_names)
         late, assigned = self.chains.names_past_own(frame, own)
@@ -334,9 +334,12 @@ class Tracker:
         if type(target) is types.CellType and key == "cell_contents":
             self.writes.add(target, "", "cell", root_value(target, ""), f"{chain}")
             return
-        if isinstance(target, Tensor) and not hasattr(type(target), key):
-            self.tensors.add_write(target, key, f"{chain}")
-        elif isinstance(target, Module) or (id(target) in self.known.outside and not isinstance(target, Tensor)):
+        if isinstance(target, Tensor):
+            if not hasattr(type(target), key):
+                self.tensors.add_write(target, key, f"{chain}")
+            return
+        self.reads.add_behind(target, key)      # its class may say how the attribute is stored
+        if isinstance(target, Module) or id(target) in self.known.outside:
             self.writes.add(target, key, "attr", follow(target, chain.steps[-1:]), f"{chain}")
 
     # The end of the call.
@@ -357,6 +360,9 @@ class Tracker:
 
     def effects(self, made: NewObjects) -> list:
         """Return the writes that a replay repeats; raise if one cannot be repeated. `made` decides what the run has made."""
+        replaced = self.inputs.views.replaced()
+        if replaced:
+            raise FirstTimeError(f"it assigns to {replaced[0]} of a class, in whose objects that number changes between calls")
         return self.writes.repeated(self.written(), made)
 
     def finish(self, effects=(), toggled=(), touched=(), held=()) -> list:
@@ -369,6 +375,7 @@ class Tracker:
         final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, self.remade, effects,
                           held)
         final.guard_unchanged()
+        final.guard_lookups()
         final.check_modules()
         self.chains.add_imports()
         self.writes.check_copies()

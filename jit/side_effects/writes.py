@@ -55,17 +55,16 @@ class WriteLog:
         else:
             self.add(cells[0], "", "cell", value, f"{write}")
 
-    def add(self, owner, key, kind, before, text):
-        """Note a location that code may assign to; `kind` says how it is stored, as in `locations.kept`."""
-        if kind == "attr" and _has_setter(owner, key):
+    def add(self, owner, key, kind, before, text, was_of_class=False):
+        """Note a location that code may assign to; `kind` says how it is stored, as in `locations.kept`. Code that has done so
+        has hidden a value that `was_of_class`."""
+        if kind == "attr" and (key == "__class__" or _has_setter(owner, key)):       # (calls that change a class are not kept)
             return
-        if key == "__class__" and isinstance(owner, Module):
-            self.status.refuse(f"it changes the class of {text.removesuffix('.__class__')}; do so outside of it")
         if kind == "attr" and self._known.lacked(owner, key):
             before = MISSING
         elif (id(owner), key) in VIEWED:
             before = VIEWED[id(owner), key].current(owner)
-        of_class = kind == "attr" and before is not MISSING and load(owner, key, kind) is MISSING
+        of_class = was_of_class or (kind == "attr" and before is not MISSING and load(owner, key, kind) is MISSING)
         target = Target(owner, key, kind, before, snapshot(before, self._inputs), f"{text} (in {self.reader})", of_class)
         if self.targets.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
             self._inputs.show(owner, key)

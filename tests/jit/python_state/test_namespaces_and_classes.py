@@ -1,0 +1,187 @@
+"""Code reaches values through modules and classes by name, and stores attributes as the class of an object says."""
+
+import pytest
+
+from fuzzed_modules.life import compare
+
+MODULE = """
+m = sys.modules['fuzzed_namespace'] = types.ModuleType('fuzzed_namespace')
+class Plain:
+    def __init__(self, a): self.a = a
+m.a = {value}
+def helper(x):
+    {imports}
+    return {use}
+def fn(x): return helper(x), x
+def turn(i):
+    if i == 3: {late}
+"""
+# Values of a module: what code does with them, and what changes in them.
+HELD = {
+    "a list": ("[1]", "{a}", "m.a.append(i)"),
+    "an item": ("[1]", "x * {a}[0]", "m.a[0] = i"),
+    "an object": ("Plain(1)", "{a}", "m.a.a = i"),
+    "an attribute": ("Plain(1)", "x * {a}.a", "m.a.a = i"),
+    "an attribute by name": ("Plain(1)", "x * getattr({a}, 'a')", "m.a.a = i"),
+    "an object in a list": ("[Plain(1)]", "x * {a}[0].a", "m.a[0].a = i"),
+    "a set": ("{1}", "{a}", "m.a.add(i)"),
+    "a list that grows": ("[1]", "{a}.append(3)", "m.a.pop()"),
+    "an attribute that is set": ("Plain(1)", "setattr({a}, 'a', x.shape[0])", "m.a.a = i"),
+}
+LOOKUPS = {"getattr": "getattr(m, 'a')", "vars": "vars(m)['a']", "attrgetter": "operator.attrgetter('a')(m)", "name": "m.a"}
+
+
+@pytest.mark.parametrize("lookup", LOOKUPS)
+@pytest.mark.parametrize("held", HELD)
+def test_values_of_modules_are_followed(held, lookup):
+    value, use, late = HELD[held]
+    for imports in ("import fuzzed_namespace as m", "pass"):
+        verdict, fn = compare(MODULE.format(value=value, use=use.format(a=LOOKUPS[lookup]), late=late, imports=imports))
+        assert verdict.kind == "same", (imports, verdict.text)
+        assert fn.stats()["compiles"] <= (6 if "append" in use else 3), fn.stats()["misses"]
+
+
+STORES = """
+class Desc:
+    def __init__(self, k): self.k = k
+    def __set__(self, o, v): vars(o)['b'] = v * self.k
+    def __delete__(self, o): vars(o)['b'] = self.k
+class C: {body}
+c = C()
+cs, h = [c], NS(c=c)
+def put(o, v): o.a = v
+def drop(o): del o.a
+def fn(x):
+    {use}
+    return x
+def turn(i):
+    if i in (2, 4):
+        with contextlib.suppress(Exception): {late}
+"""
+BODIES = {
+    "property": "a = property(lambda s: 1, lambda s, v: vars(s).update(b=v), lambda s: vars(s).update(b=9))",
+    "descriptor": "a = Desc(2)",
+    "value": "a = 1",
+}
+USES = ("c.a = x.shape[0]", "for o in cs: o.a = x.shape[0]", "h.c.a = 4", "setattr(c, 'a', 5)", "put(c, 6)", "c.a += 1",
+        "with contextlib.suppress(AttributeError): del c.a", "with contextlib.suppress(AttributeError): drop(c)",
+        "object.__setattr__(c, 'a', 4)")
+LATE = {
+    "a property that cannot be set": "C.a = property(lambda s: 2)",
+    "another property": "C.a = property(lambda s: 1, lambda s, v: vars(s).update(b=v + 1), lambda s: vars(s).update(b=8))",
+    "another descriptor": "C.a = Desc(3)",
+    "a value": "C.a = 5",
+}
+
+
+@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize("body", BODIES)
+def test_classes_say_how_attributes_are_stored(body, late):
+    for use in USES:
+        verdict, _ = compare(STORES.format(body=BODIES[body], use=use, late=LATE[late]))
+        assert verdict.kind == "same", (use, verdict.text)
+
+
+METHODS = """
+def f(*args): return len(args)
+class C:
+    a = f
+    @classmethod
+    def k(*args): return len(args)
+    @staticmethod
+    def s(*args): return len(args)
+    def get(self): return self.a
+c = C()
+cs = [c]
+def run(o, x): return o.a(x)
+def fn(x): return {use}
+def turn(i):
+    if i in (2, 4): {late}
+"""
+CALLS = ("x * c.a(x)", "x * cs[0].a(x)", "x * run(c, x)", "x * sum(o.a(x) for o in cs)", "x * getattr(c, 'a')(x)",
+         "x, c.get() is c.get()", "x * C.a(x)", "x * c.k(x)", "x * c.s(x)")
+
+
+@pytest.mark.parametrize("late", [
+    "c.a = f", "c.__dict__['a'] = f", "c.a = c.a", "C.a = staticmethod(f)", "C.a = classmethod(f)", "C.k = C.k", "C.s = f",
+    "C.k = vars(C)['k'].__func__ if i == 2 else C.k", "C.s = classmethod(f)", "C.a = functools.partial(f)", "c.k = f",
+    "c.a = types.MethodType(f, C)"])
+def test_a_function_is_no_method(late):
+    for use in CALLS:
+        verdict, fn = compare(METHODS.format(use=use, late=late))
+        assert verdict.kind == "same", (use, verdict.text)
+        assert fn.stats()["compiles"] <= 3, fn.stats()["misses"]
+
+
+NUMBERS = """
+class B:
+    {body}
+    def get(self): return self.a
+class C(B):
+    {body}
+c = C()
+c.a = 1
+cs, ks = [c], [C]
+def put(o, v): o.a = v
+def fn(x):
+    {use}
+    return x
+def turn(i):
+    with contextlib.suppress(Exception): {late}
+"""
+ASSIGNED = ("C.a = 7; x = x * c.a", "C.a = x.shape[0]; c.a = c.a + 1", "c.a = c.a + 1; C.a = c.a",
+            "c.a += 1; C.a = c.a; c.a = x.shape[0]", "c.a += 1; setattr(C, 'a', 5); c.a = x.shape[0]",
+            "c.a += 1\n    for k in ks: k.a = 5\n    c.a = 1", "B.a = 7; x = x * c.a; c.a += 1",
+            "put(c, c.a + 1); put(C, 3); x = x * c.a; put(c, x.shape[0])", "c.a += 1; C.a = c.a; del c.a; x = x * c.a",
+            "C.a = property(lambda s: 3); x = x * c.a", "for o in cs: o.a = x.shape[0]")
+
+
+@pytest.mark.parametrize("late", [
+    "c.a += 1", "c.a = C.a + 1 if hasattr(C, 'a') else 3", "C.a = c.a * 2", "c.a = i; C.a = i + 5"])
+@pytest.mark.parametrize("body", ["a = 0", "pass"])
+def test_numbers_of_objects_whose_class_gets_the_attribute(body, late):
+    for use in ASSIGNED:
+        verdict, _ = compare(NUMBERS.format(body=body, use=use, late=late))
+        assert verdict.kind == "same", (use, verdict.text)
+
+
+OTHER_CLASSES = """
+class T: k = 1
+class T2(T): k = 2
+class M(nn.Module): k = 1
+class M2(M):
+    k = 2
+    def forward(self, x): return x * 3
+c, m = T(), M()
+cs, ms = [c], [m]
+def given(a={o}): return a
+def put(o, k): o.__class__ = k
+def fn(x):
+    {use}
+    return x
+def turn(i):
+    {k}2.k = i
+    if i % 2: {o}.__class__ = {k}
+"""
+CHANGES = ("{o}.__class__ = {k}2", "for o in {o}s: o.__class__ = {k}2", "given().__class__ = {k}2", "put({o}, {k}2)",
+           "setattr({o}, '__class__', {k}2)", "object.__setattr__({o}, '__class__', {k}2)",
+           "for o in {o}s: setattr(o, '__class__', {k}2)", "x = x * {o}.k; given().__class__ = {k}2; x = x * {o}.k",
+           "{o}.__class__ = {k}2; x = x * {o}.k; {o}.__class__ = {k}",
+           "given().__class__ = {k}2; x = x * {o}.k; given().__class__ = {k}")
+
+
+@pytest.mark.parametrize("kind", ["c T", "m M"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_calls_that_change_the_class_of_an_object_run_eagerly(change, kind):
+    o, k = kind.split()
+    verdict, fn = compare(OTHER_CLASSES.format(use=change.format(o=o, k=k), o=o, k=k))
+    assert verdict.kind == "same", verdict.text
+    assert fn.stats()["compiles"] == 0
+
+
+@pytest.mark.parametrize("use", [
+    "if x.sum() < 0: c.__class__ = T2", "d = T(); d.__class__ = T2; x = x * d.k", "for d in [T()]: d.__class__ = T2"])
+def test_classes_of_own_objects_and_branches_that_are_not_taken(use):
+    verdict, fn = compare(OTHER_CLASSES.format(use=use, o="c", k="T"))
+    assert verdict.kind == "same", verdict.text
+    assert 1 <= fn.stats()["compiles"] <= 2, fn.stats()["misses"]
