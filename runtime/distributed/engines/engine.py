@@ -24,20 +24,21 @@ ENGINES: dict[str, type["Engine"]] = {}
 class Run:
     """Ranks that are not connected yet: this one's number, how many there are, and the store where they meet."""
 
-    def __init__(self, rank: int, size: int, store: Store, timeout):
+    def __init__(self, rank: int, size: int, store: Store | None, timeout):
         self.rank, self.size, self.store, self.timeout = rank, size, store, timeout
 
     @cached_property
     def on_one_machine(self) -> bool:
         """Whether all ranks run on one machine. All must ask."""
-        return self.size == 1 or on_one_machine(self.store, self.rank, self.size, seconds(self.timeout))
+        if self.size == 1 or self.store is None:
+            return self.size == 1
+        return on_one_machine(self.store, self.rank, self.size, seconds(self.timeout))
 
 
 class Engine(ABC):
     """Transport of one rank: messages to other ranks, and an inbox for theirs."""
 
     name: ClassVar[str]
-    preference: ClassVar[int]       # the highest among the engines that fit a run is chosen
     inbox: Inbox
 
     def __init_subclass__(cls):
@@ -45,6 +46,11 @@ class Engine(ABC):
 
     def __init__(self, rank: int, size: int):
         self.rank, self.size = rank, size
+
+    @classmethod
+    @abstractmethod
+    def preference(cls) -> int:
+        """Return how well the engine suits processes that were started as this one was. The best that fits a run is chosen."""
 
     @classmethod
     @abstractmethod

@@ -36,7 +36,12 @@ _FULL = 0.002       # seconds that a sender takes in messages before it tries a 
 class LocalEngine(Engine):
     """Links of this rank to all others on its machine."""
 
-    name, preference = "local", 1
+    name = "local"
+
+    @classmethod
+    def preference(cls) -> int:
+        """Return how well the engine suits processes that were started as this one was."""
+        return 1
 
     @classmethod
     def joined(cls, run: Run) -> "LocalEngine":

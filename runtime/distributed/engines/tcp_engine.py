@@ -45,7 +45,12 @@ def own_address(store) -> str:
 class TCPEngine(Engine):
     """Connections of this rank to all others."""
 
-    name, preference = "tcp", 0
+    name = "tcp"
+
+    @classmethod
+    def preference(cls) -> int:
+        """Return how well the engine suits processes that were started as this one was."""
+        return 0
 
     @classmethod
     def joined(cls, run: Run) -> "TCPEngine":

@@ -5,26 +5,35 @@ import os
 from ....ir.errors import ArgumentError
 from ..engines import local_engine, tcp_engine  # noqa: F401  (they enter themselves)
 from ..engines.engine import ENGINES, Engine, Run
+from ..engines.mpi_engine import MPIEngine
 from ..stores.distributed_errors import DistBackendError
 from ..stores.store import Store
 
 
-def requested_engine() -> str:
-    """Return the engine that INGOT_ENGINE names, or no text."""
+def requested_engine(backend: str) -> str:
+    """Return the engine that a backend's name or INGOT_ENGINE asks for, or no text."""
     name = os.environ.get("INGOT_ENGINE", "")
     if name and name not in ENGINES:
         raise ArgumentError(f"INGOT_ENGINE is one of {', '.join(sorted(ENGINES))}, got {name!r}")
-    return name
+    if name and backend in ENGINES and name != backend:
+        raise ArgumentError(f"backend={backend!r} and INGOT_ENGINE={name} ask for different engines")
+    return backend if backend in ENGINES else name
 
 
-def chosen_engine(rank: int, size: int, store: Store, timeout, name: str = "") -> Engine:
+def joins_by_mpi(name: str) -> bool:
+    """Return whether ranks meet by MPI alone: its launcher has started them, and no address is given where they meet."""
+    if name not in ("", MPIEngine.name) or "MASTER_ADDR" in os.environ or "MASTER_PORT" in os.environ:
+        return False
+    return MPIEngine.preference() > 0
+
+
+def chosen_engine(rank: int, size: int, store: Store | None, timeout, name: str) -> Engine:
     """Return the engine that connects this rank to the others, which all call this: a certain one, or the best that fits."""
     run = Run(rank, size, store, timeout)
-    name = name or requested_engine()
     if name:
         reason = ENGINES[name].refusal(run)
         if reason:
             raise DistBackendError(f"the engine {name!r} cannot connect this run: {reason}")
         return ENGINES[name].joined(run)
-    best = sorted(ENGINES.values(), key=lambda engine: -engine.preference)
-    return next(engine for engine in best if not engine.refusal(run)).joined(run)
+    best = sorted(ENGINES.values(), key=lambda engine: -engine.preference())
+    return next(engine for engine in best if engine.preference() >= 0 and not engine.refusal(run)).joined(run)

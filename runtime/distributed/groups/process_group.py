@@ -86,6 +86,9 @@ class ProcessGroup:
         self._pending = 0
         self._lock = new_lock()
 
+    def __repr__(self):
+        return f"<ProcessGroup {self.group_name!r} of ranks {list(self.ranks)}: {self.backend}, by engine {self.engine.name!r}>"
+
     def rank(self) -> int:
         """Return this process's position in the group."""
         return self.position
@@ -129,7 +132,8 @@ class ProcessGroup:
             self._pending -= 1
 
     def close(self):
-        """Wait for pending operations."""
+        """Wait for pending operations, and free the channel."""
         if self._worker is not None:
             self._worker.shutdown(wait=True)
+        self.channel.close()
 

@@ -9,14 +9,17 @@ from ....ir.errors import ArgumentError
 from ...core.device import as_device
 from ...core.state import tls
 from ...core.switches import question
+from ..engines.mpi_library import is_installed as is_mpi_available
 from ..stores.distributed_errors import DistBackendError, DistError
+from ..stores.launch_variables import launch
 from ..stores.local_store import LocalStore
 from ..stores.socket_messages import is_loopback
 from ..stores.store import FileStore, PrefixStore, Store
 from ..stores.store_service import ServedStore
 from ..stores.tcp_store import TCPStore
-from .choose_engine import chosen_engine
+from .choose_engine import chosen_engine, joins_by_mpi, requested_engine
 from .process_group import ProcessGroup
+from .store_by_messages import store_by_messages
 
 __all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
            "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
@@ -28,7 +31,7 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class Backend(str):
-    """Name of a backend. There is one, for CPU tensors: 'gloo', which chooses an engine (`group.WORLD.engine.name`)."""
+    """Name of a backend: 'gloo' chooses an engine for CPU tensors (`group.WORLD.engine.name`), 'mpi' and 'tcp' are engines."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -87,7 +90,7 @@ def is_initialized() -> bool:
 
 def is_backend_available(backend: str) -> bool:
     """Return whether a backend exists under that name."""
-    return backend.lower() in (Backend.GLOO, Backend.TCP)
+    return backend.lower() in (Backend.GLOO, Backend.TCP) or (backend.lower() == Backend.MPI and is_mpi_available())
 
 
 def is_gloo_available() -> bool:
@@ -100,7 +103,7 @@ def is_nccl_available() -> bool:
     return False
 
 
-is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+is_ucc_available = is_xccl_available = is_nccl_available
 
 
 @question
@@ -115,13 +118,23 @@ def _backend(name) -> Backend:
         return Backend(Backend.GLOO)
     parts = dict(part.rpartition(":")[::2] for part in str(name).split(","))
     found = Backend(parts.get("cpu", parts.get("", next(iter(parts.values())))))
+    if found == Backend.MPI and not is_mpi_available():
+        raise ArgumentError("backend='mpi' needs mpi4py and an MPI library: pip install 'ingot[mpi]'")
     if not is_backend_available(found):
         raise ArgumentError(f"backend {name!r} is not available: backend='gloo' sends tensors in CPU memory, by "
-                            "shared memory or TCP")
+                            "shared memory, MPI or TCP")
     return found
 
 
 # Joining.
+
+
+def _places(rank: int, world_size: int) -> tuple:
+    """Return the rank and the number of ranks, from arguments or else from what the launcher has set."""
+    found = None if "RANK" in os.environ or "WORLD_SIZE" in os.environ else launch()
+    if found is not None:
+        return rank if rank >= 0 else found.rank, world_size if world_size >= 0 else found.size
+    return _from_environment("RANK", rank), _from_environment("WORLD_SIZE", world_size)
 
 
 def _from_environment(name: str, argument: int) -> int:
@@ -141,7 +154,7 @@ def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
     options = {k: int(v[-1]) for k, v in parse_qs(url.query).items() if k in ("rank", "world_size")}
     rank, world_size = max(rank, options.get("rank", -1)), max(world_size, options.get("world_size", -1))
     if url.scheme == "env":
-        rank, world_size = _from_environment("RANK", rank), _from_environment("WORLD_SIZE", world_size)
+        rank, world_size = _places(rank, world_size)
         for name in ("MASTER_ADDR", "MASTER_PORT"):
             if name not in os.environ:
                 raise ArgumentError(f"init_process_group needs the environment variable {name}, or init_method='tcp://host:port'")
@@ -169,22 +182,30 @@ def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
                        pg_options=None, device_id=None):
     """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1. They
-    meet by a store, or by an init_method: env://, tcp://host:port, file:///path. `pg_options` and `device_id` are ignored: they
-    are for NCCL, and messages travel by host memory."""
+    meet by a store, or by an init_method: env://, tcp://host:port, file:///path. Under `mpiexec` they need no address.
+    `pg_options` and `device_id` are ignored: they are for NCCL, and messages travel by host memory."""
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)
+    asked = requested_engine(name)
     timeout = default_pg_timeout if timeout is None else timeout
-    if store is None:
+    by_mpi = store is None and (init_method or "env://") == "env://" and joins_by_mpi(asked)
+    if by_mpi:
+        rank, world_size = _places(rank, world_size)
+    elif store is None:
         store, rank, world_size = _store_of(init_method or "env://", rank, world_size, timeout)
     elif init_method is not None:
         raise ArgumentError("init_process_group takes a store or an init_method, not both")
-    if not isinstance(store, Store):
+    if not by_mpi and not isinstance(store, Store):
         raise ArgumentError(f"store must be a Store, got {type(store).__name__}")
     if not 0 <= rank < world_size:
         raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}")
-    _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout)
-    _Run.store = store
+    if by_mpi:
+        _Run.engine = chosen_engine(rank, world_size, None, timeout, Backend.MPI)
+        _Run.store = store_by_messages(_Run.engine, timeout)
+    else:
+        _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout, asked)
+        _Run.store = store
     _Run.world = _enter(range(world_size), timeout, name, group_name or "default")
     GroupMember.WORLD = _Run.world
 

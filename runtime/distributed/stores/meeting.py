@@ -35,13 +35,14 @@ def _absent(rank: int, missing: list, size: int, patience: float) -> DistTimeout
 
 def on_one_machine(store: Store, rank: int, size: int, patience: float) -> bool:
     """Return whether all ranks run on one machine, with one file system for temporary files."""
-    key = f"machine/{_machine()}"
+    key = f"machine/{machine()}"
     store.add(key, 1)
     meet(store, "arrived", rank, size, patience)
     return store.add(key, 0) == size
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return a name of this machine, its file system for temporary files, and this user."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()

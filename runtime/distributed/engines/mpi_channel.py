@@ -1,0 +1,286 @@
+"""Collectives of a group by those of MPI, on the memory of arrays.
+
+Before each one the ranks compare what they are about to do. So ranks that disagree get an error, and no call of MPI meets
+another one.
+"""
+
+import functools
+import hashlib
+import time
+from typing import Any
+
+import numpy as np
+
+from ..stores.distributed_errors import DistBackendError, DistTimeoutError
+from ..stores.store import seconds
+from .engine import Channel, as_array, disagreement, flat_bytes
+from .reduce_op import ReduceOp, combine
+
+_NOTE_BYTES = 512           # bytes of a note that other ranks are told where they disagree
+_WHOLE_BYTES = 1 << 13      # up to here every rank gets all arrays, where MPI cannot combine them
+_WAITS = 0.0003             # seconds of tests without pauses for ranks to come
+_MOVES = 1.0                # seconds of tests without pauses while bytes move
+_GRACE = 0.5                # seconds for the bytes of a rank that has gone since
+_KINDS = {"f": (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT), "c": (ReduceOp.SUM, ReduceOp.AVG),
+          "i": tuple(op for op in ReduceOp if op is not ReduceOp.AVG),
+          "b": (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)}
+_KINDS["u"] = _KINDS["i"]   # MPI's minimum of floats loses nan, and its sum of truth values is none
+_NAMES = {ReduceOp.SUM: "SUM", ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX",
+          ReduceOp.BAND: "BAND", ReduceOp.BOR: "BOR", ReduceOp.BXOR: "BXOR"}
+_TYPES = {"f4": "FLOAT", "f8": "DOUBLE", "c8": "C_FLOAT_COMPLEX", "c16": "C_DOUBLE_COMPLEX", "b1": "UINT8_T",
+          **{f"{s}{n}": f"{'U' if s == 'u' else ''}INT{8 * n}_T" for s in "iu" for n in (1, 2, 4, 8)}}
+
+
+class MPIChannel(Channel):
+    """Collectives on a communicator."""
+
+    def __init__(self, engine: Any, group: Any, comm: Any):
+        super().__init__(engine, group)
+        self.comm, self.MPI, self.broken = comm, engine.MPI, ""
+        self._marks = np.zeros((2, 2), np.uint64)
+
+    def close(self):
+        """Free the communicator, unless a collective never ended on it."""
+        if not self.broken and self.comm is not None:
+            with self.engine.progress.lock:
+                self.comm.Free()
+            self.comm = None
+
+    # Calls.
+
+    def _start(self, call, *args) -> Any:
+        with self.engine.progress.lock:
+            return call(*args)
+
+    def _finish(self, requests: list, note: str, busy: float = _MOVES):
+        """Wait for requests; raise an error that names the ranks which keep them from their end."""
+        engine, limit = self.engine, seconds(self.group.timeout)
+        hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank])
+        if engine.progress.wait(requests, time.monotonic() + limit, busy, hopeless):
+            return
+        engine.abandoned.append(requests)
+        self.broken = f"{note} has not ended"
+        if hopeless.gone:
+            rank = hopeless.gone[0]
+            raise DistBackendError(f"rank {rank} has gone while rank {engine.rank} waited for it in {note} "
+                                   f"({engine.inbox.gone[rank]}); see that process's output")
+        missing = engine.missing(self.group)
+        named = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {missing}" if missing else "bytes of the others"
+        raise DistTimeoutError(f"rank {engine.rank} waited {limit:g} s in {note} for {named}, which "
+                               + ("has sent nothing; is it" if len(missing) == 1 else "have sent nothing; are they")
+                               + " stuck, or busy with something else?")
+
+    def _agree(self, note: str):
+        """Return once all ranks are about to do the same; raise an error that names one which is not."""
+        if self.broken:
+            raise DistBackendError(f"the group {self.group.group_name!r} cannot communicate any more: {self.broken}")
+        engine, n, marks = self.engine, self.group.size(), self._marks
+        engine.collectives[self.group.number] += 1
+        marks[0] = _mark(note)
+        request = self._start(self.comm.Iallreduce, [marks[0], self.MPI.UINT64_T], [marks[1], self.MPI.UINT64_T], self.MPI.MAX)
+        self._finish([request], note, _WAITS)
+        if marks[1, 0] == ~marks[1, 1]:         # the largest is the smallest
+            return
+        mine, every = np.zeros(_NOTE_BYTES, np.uint8), np.zeros((n, _NOTE_BYTES), np.uint8)
+        text = note.encode()[:_NOTE_BYTES]
+        mine[:len(text)] = np.frombuffer(text, np.uint8)
+        self._finish([self._start(self.comm.Iallgather, [mine, self.MPI.BYTE], [every, _NOTE_BYTES, self.MPI.BYTE])], note)
+        theirs = [bytes(e).rstrip(b"\0").decode(errors="ignore") for e in every]
+        other = next((r for r, said in enumerate(theirs) if said != theirs[self.group.rank()]), (self.group.rank() + 1) % n)
+        raise disagreement(self.group.ranks[other], theirs[other], engine.rank, note)
+
+    def _bytes(self, a: np.ndarray) -> list:
+        return [a.reshape(-1).view(np.uint8), self.MPI.BYTE]
+
+    def _fits(self, size: int) -> bool:
+        """Return whether one call takes so many bytes."""
+        return size <= self.engine.most_bytes
+
+    # Collectives.
+
+    def barrier(self, note: str):
+        """Return when all ranks have arrived."""
+        self._agree(note)
+
+    def swap(self, note: str, outgoing: dict, sources) -> dict:
+        """Send each array of `outgoing` to its position; return the bytes from each of `sources`."""
+        self._agree(note)
+        return self._swap(note, outgoing, sources)
+
+    def _swap(self, note, outgoing: dict, sources, into=None) -> dict:
+        """Exchange bytes after their sizes, into given memory where the sizes are as expected."""
+        n, MPI = self.group.size(), self.MPI
+        going = {r: flat_bytes(a) for r, a in outgoing.items()}
+        sizes = np.zeros((2, n), np.int64)
+        for r, body in going.items():
+            sizes[0, r] = body.size
+        self._finish([self._start(self.comm.Ialltoall, [sizes[0], 1, MPI.INT64_T], [sizes[1], 1, MPI.INT64_T])], note)
+        found, requests = {}, []
+        for r in sources:
+            given = None if into is None else flat_bytes(into[r])
+            found[r] = given if given is not None and given.size == sizes[1, r] else np.empty(sizes[1, r], np.uint8)
+            requests += [self._start(self.comm.Irecv, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(found[r])]
+        for r, body in going.items():
+            requests += [self._start(self.comm.Isend, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(body)]
+        self._finish(requests, note)
+        return found
+
+    def broadcast(self, a: np.ndarray, source: int, note: str, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the source's array on every rank."""
+        self._agree(note)
+        if self.group.rank() == source:
+            out = np.ascontiguousarray(a)
+        elif out is None:
+            out = np.empty(a.shape, a.dtype)
+        for piece in self.engine.pieces(out.reshape(-1).view(np.uint8)):
+            self._finish([self._start(self.comm.Ibcast, [piece, self.MPI.BYTE], source)], note)
+        return a if self.group.rank() == source else out
+
+    def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
+        """Return every rank's array, on every rank."""
+        self._agree(note)
+        outs = [np.empty(a.shape, a.dtype) for _ in range(self.group.size())] if outs is None else outs
+        self._gather(a, outs, note)
+        return outs
+
+    def _gather(self, a, outs, note: str):
+        sizes = [out.nbytes for out in outs]
+        if not self._fits(sum(sizes)):
+            away = [r for r in range(len(outs)) if r != self.group.rank()]
+            found = self._swap(note, dict.fromkeys(away, a), away, outs)
+            for r, out in enumerate(outs):
+                _settle(out, flat_bytes(a) if r == self.group.rank() else found[r])
+            return
+        flat = _consecutive(outs)
+        target = np.empty(sum(sizes), np.uint8) if flat is None else flat
+        spec = [target, sizes, _starts(sizes), self.MPI.BYTE]
+        self._finish([self._start(self.comm.Iallgatherv, [flat_bytes(a), self.MPI.BYTE], spec)], note)
+        if flat is None:
+            for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
+                out[...] = body.view(out.dtype).reshape(out.shape)
+
+    def all_to_all(self, pieces, outs, note: str):
+        """Send each position its piece, and receive the piece of each into `outs`."""
+        self._agree(note)
+        here, everyone = self.group.rank(), range(self.group.size())
+        away = [r for r in everyone if r != here]
+        found = self._swap(note, {r: pieces[r] for r in away}, away, outs)
+        for r in everyone:
+            _settle(outs[r], flat_bytes(pieces[here]) if r == here else found[r])
+
+    def all_reduce(self, a: np.ndarray, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the combination of every rank's array, on every rank."""
+        out = np.empty(a.shape, a.dtype) if out is None else out
+        self._agree(note)
+        native = self._native(op, a.dtype)
+        if native is None:
+            self._reduce_in_order(a, op, note, out)
+            return out
+        if a.__array_interface__["data"] != out.__array_interface__["data"] or not a.flags.c_contiguous:
+            np.copyto(out, a)
+        for piece in self.engine.pieces(out.reshape(-1)):
+            self._finish([self._start(self.comm.Iallreduce, self.MPI.IN_PLACE, [piece, native[0]], native[1])], note)
+        if op is ReduceOp.AVG:
+            np.divide(out, out.dtype.type(self.group.size()), out=out)
+        return out
+
+    def _native(self, op, dtype: np.dtype) -> tuple | None:
+        """Return MPI's type and operation, if its reductions give the same bits on all ranks."""
+        if op not in _KINDS.get(dtype.kind, ()) or f"{dtype.kind}{dtype.itemsize}" not in _TYPES:
+            return None
+        return getattr(self.MPI, _TYPES[f"{dtype.kind}{dtype.itemsize}"]), getattr(self.MPI, _NAMES[op])
+
+    def _reduce_in_order(self, a, op, note: str, out: np.ndarray):
+        """Combine arrays in the order of ranks: each rank combines a share, and all gather the shares."""
+        n, target = self.group.size(), out.reshape(-1)
+        if a.nbytes <= _WHOLE_BYTES:
+            rows = np.empty((n, a.size), a.dtype)
+            self._gather(a, list(rows), note)
+            combine(op, rows, target)
+            return
+        shares = np.array_split(target, n)
+        mine = shares[self.group.rank()]
+        rows = self._collected(np.array_split(np.ascontiguousarray(a).reshape(-1), n), mine, note)
+        combine(op, rows, mine)
+        self._gather(np.array(mine), shares, note)
+
+    def reduce_scatter(self, pieces, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
+        """Return this rank's piece combined over all ranks."""
+        mine = pieces[self.group.rank()]
+        out = np.empty(mine.shape, mine.dtype) if out is None else out
+        self._agree(note)
+        native = self._native(op, mine.dtype)
+        if native is None or not self._fits(sum([p.nbytes for p in pieces])):
+            combine(op, self._collected(pieces, mine, note), out)
+            return out
+        source, counts = _joined(pieces), [p.size for p in pieces]
+        self._finish([self._start(self.comm.Ireduce_scatter, [source, native[0]], [out, native[0]], counts, native[1])], note)
+        if op is ReduceOp.AVG:
+            np.divide(out, out.dtype.type(self.group.size()), out=out)
+        return out
+
+    def _collected(self, pieces, like: np.ndarray, note: str) -> np.ndarray:
+        """Return every rank's piece for this one, in rows."""
+        n, sizes = self.group.size(), [p.nbytes for p in pieces]
+        rows = np.empty((n, *like.shape), like.dtype)
+        if self._fits(n * max(sizes)):
+            received = [like.nbytes] * n
+            self._finish([self._start(self.comm.Ialltoallv, [_joined(pieces), sizes, _starts(sizes), self.MPI.BYTE],
+                                      [rows.reshape(-1).view(np.uint8), received, _starts(received), self.MPI.BYTE])], note)
+            return rows
+        away = [r for r in range(n) if r != self.group.rank()]
+        self._swap(note, {r: pieces[r] for r in away}, away, rows)
+        rows[self.group.rank()] = pieces[self.group.rank()]
+        return rows
+
+
+class _Hopeless:
+    """Test whether a rank of a collective has gone, and its bytes have not come for some time since."""
+
+    def __init__(self, gone: dict, ranks: list):
+        self._all, self._ranks, self._since, self.gone = gone, ranks, 0.0, []
+
+    def __call__(self) -> bool:
+        if not self._all:
+            return False
+        self.gone = [r for r in list(self._all) if r in self._ranks]        # the first one first
+        if self.gone and not self._since:
+            self._since = time.monotonic()
+        return bool(self.gone) and time.monotonic() - self._since > _GRACE
+
+
+@functools.lru_cache(1024)
+def _mark(note: str) -> np.ndarray:
+    """Return a fingerprint of a note, and its complement."""
+    number = int.from_bytes(hashlib.blake2b(note.encode(), digest_size=8).digest(), "little")
+    return np.array([number, number ^ 0xFFFF_FFFF_FFFF_FFFF], np.uint64)
+
+
+def _starts(sizes: list) -> list:
+    return [0, *np.cumsum(sizes[:-1]).tolist()]
+
+
+def _settle(out: np.ndarray, body: np.ndarray):
+    """Write received bytes, unless they have arrived where they belong."""
+    if body.size != out.nbytes or body.__array_interface__["data"] != out.__array_interface__["data"]:
+        out[...] = as_array(body, out)
+
+
+def _consecutive(arrays) -> np.ndarray | None:
+    """Return arrays that lie one after the other in memory as the bytes of all, or None."""
+    at, first, total = 0, None, sum([a.nbytes for a in arrays])
+    for a in arrays:
+        address = a.__array_interface__["data"][0]
+        if not a.flags.c_contiguous or (a.size and first is not None and address != at):
+            return None
+        if a.size:
+            first, at = a if first is None else first, address + a.nbytes
+    if first is None:
+        return np.empty(0, np.uint8)
+    return np.lib.stride_tricks.as_strided(first.reshape(-1).view(np.uint8), (total,), (1,))
+
+
+def _joined(arrays) -> np.ndarray:
+    """Return the bytes of arrays, without a copy where they lie one after the other."""
+    flat = _consecutive(arrays)
+    return np.concatenate([flat_bytes(a) for a in arrays]) if flat is None else flat

@@ -1,0 +1,306 @@
+"""Engine `mpi`: the ranks of a run that a launcher of MPI has started, on any network that the MPI library knows.
+
+A message is a frame, with its body where that is short; other bodies follow in an MPI message of their own. A group has a
+communicator of its own for its collectives.
+"""
+
+import contextlib
+import os
+import select
+import struct
+import time
+from collections import defaultdict, deque
+from typing import Any
+
+import numpy as np
+
+from ..stores.distributed_errors import DistBackendError, DistTimeoutError
+from ..stores.launch_variables import launch
+from ..stores.meeting import machine
+from ..stores.store import seconds
+from . import mpi_library
+from .engine import Channel, Engine, Run
+from .inbox import Inbox
+from .mpi_channel import MPIChannel
+from .mpi_progress import Background, Pause, Progress
+
+_FRAME = struct.Struct("<BxHxxxxqqQ")        # kind, bytes of the note, group, tag, bytes of the body
+_INLINE, _FOLLOWS, _QUESTION, _ANSWER, _FAREWELL = range(5)
+_FRAMES, _BODIES = 0, 1         # tags of MPI
+_INLINE_BYTES = 2000            # bodies up to here travel in frames, which no MPI sends by a handshake
+_LONGEST_NOTE = 1000
+_MOST_BYTES = 1 << 30           # bytes of one call, where counts have 31 bits
+_MOST_WAITING = 1 << 28         # bytes that are sent and not yet received, before a sender waits
+_ASKING = 1.0                   # seconds for ranks to answer where they are
+_CLOSING = 1.0                  # seconds for the others to leave the run, too
+_PARTING = 3.0                  # seconds that a failed rank stays for the others to see that it failed
+
+
+class MPIEngine(Engine):
+    """Messages of this rank by MPI."""
+
+    name = "mpi"
+
+    @classmethod
+    def preference(cls) -> int:
+        """Return how well the engine suits processes that were started as this one was."""
+        found = None if "RANK" in os.environ else launch()      # another launcher may stand between MPI's and this process
+        return 2 if found is not None and found.by_mpi else -1
+
+    @classmethod
+    def joined(cls, run: Run) -> "MPIEngine":
+        """Return the engine of this rank, connected to all others."""
+        return cls(run.rank, run.size, run.timeout)
+
+    @classmethod
+    def refusal(cls, run: Run) -> str:
+        """Return the reason why MPI cannot connect a run, or no text."""
+        if not mpi_library.is_installed():
+            return "it needs mpi4py and an MPI library: pip install 'ingot[mpi]'"
+        found = launch()
+        by_mpi = found is not None and found.by_mpi
+        if not by_mpi and run.size > 1:
+            return f"no launcher of MPI has started this process; start the program with `mpiexec -n {run.size} python ...`"
+        if found is not None and by_mpi and found.size != run.size:
+            return f"{found.name} has started {found.size} processes, and the world size is {run.size}"
+        return ""
+
+    def __init__(self, rank: int, size: int, timeout):
+        super().__init__(rank, size)
+        self.patience, self.most_bytes = seconds(timeout), _MOST_BYTES
+        self.MPI: Any = mpi_library.library(self.patience)
+        if self.MPI.VERSION >= 4:
+            self.most_bytes = 1 << 62       # its counts have 64 bits
+        self.progress = Progress(self.MPI)
+        self.inbox = Inbox(rank, self._pump)
+        self.collectives: dict[int, int] = defaultdict(int)     # by group: how many this rank has begun
+        self.abandoned: list = []                               # requests that never ended, with their memory
+        self.failed: set[int] = set()                           # ranks that ended before the run did
+        self._answers: dict[tuple, int] = {}                    # (rank, group): how many collectives it has begun
+        self._arriving: dict[int, deque] = defaultdict(deque)   # messages of a rank whose bodies may be on their way
+        self._sending: deque = deque()                          # (request, memory)
+        self._handles: dict[int, int] = {}                      # handles of processes on this machine, by descriptor
+        self._poll = select.poll()
+        self._end: Any = None                                   # barrier of ranks that have left
+        self._parted = False
+        if self.MPI.COMM_WORLD.size != size:
+            raise DistBackendError(f"MPI connects {self.MPI.COMM_WORLD.size} processes, and the world size is {size}; start "
+                                   f"the program with `mpiexec -n {size} python ...`")
+        self.comm = mpi_library.within(lambda: self.MPI.COMM_WORLD.Split(0, rank), self.patience, "joining all ranks by MPI")
+        self._watch_processes()
+        mpi_library.users.append(self)
+        self._background = Background(self._look)
+
+    def _watch_processes(self):
+        """Get handles of the other processes on this machine, to notice their end."""
+        words = f"{_machine()} {os.getpid()}".encode()[:120]
+        mine = np.zeros(128, np.uint8)
+        mine[:len(words)] = np.frombuffer(words, np.uint8)
+        every = np.zeros((self.size, 128), np.uint8)
+        mpi_library.within(lambda: self.comm.Allgather(mine, every), self.patience, "joining all ranks by MPI")
+        for other in range(self.size):
+            machine, _, pid = bytes(every[other]).rstrip(b"\0").decode().rpartition(" ")
+            if other == self.rank or machine != _machine() or not hasattr(os, "pidfd_open"):
+                continue
+            with contextlib.suppress(OSError):
+                handle = os.pidfd_open(int(pid))
+                self._handles[handle] = other
+                self._poll.register(handle, select.POLLIN)
+
+    # Groups.
+
+    def channel(self, group) -> Channel:
+        """Return the collectives of a group. All its ranks call this."""
+        if group.size() == 1:
+            return Channel(self, group)
+        what, limit = f"making the group of ranks {list(group.ranks)}", seconds(group.timeout)
+        if len(group.ranks) == self.size:
+            comm = self.within(self.comm.Dup, limit, what)
+        else:
+            members = self.comm.group.Incl(list(group.ranks))
+            comm = self.within(lambda: self.comm.Create_group(members, group.number), limit, what)
+        return MPIChannel(self, group, comm)
+
+    def within(self, work, limit: float, what: str):
+        """Return the result of a call of MPI that blocks, within a time."""
+        def alone():
+            with self.progress.lock:
+                return work()
+
+        threads = self.MPI.Query_thread() == self.MPI.THREAD_MULTIPLE
+        return mpi_library.within(work if threads else alone, limit, what)
+
+    # Messages.
+
+    def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
+        """Send bytes to ranks."""
+        short = memory.size <= _INLINE_BYTES
+        copy = None if short else np.array(memory)
+        frame = self._frame(_INLINE if short else _FOLLOWS, channel, note, memory.size, memory if short else b"")
+        self._wait_for_receivers(memory.size * len(targets), note)
+        for other in targets:
+            if other == self.rank:
+                self.inbox.put(other, channel, note, np.array(memory))
+                continue
+            if other in self.inbox.gone:
+                raise DistBackendError(f"rank {self.rank} cannot send {note} to rank {other}: it has gone "
+                                       f"({self.inbox.gone[other]})")
+            self._post(other, frame, _FRAMES)
+            if copy is not None:
+                for piece in self.pieces(copy):
+                    self._post(other, piece, _BODIES)
+
+    def pieces(self, memory: np.ndarray) -> list:
+        """Return flat memory in pieces that one call of MPI takes."""
+        most = self.most_bytes // memory.itemsize
+        return [memory] if memory.size <= most else [memory[i:i + most] for i in range(0, memory.size, most)]
+
+    def _frame(self, kind, channel, note, size, body=b"") -> np.ndarray:
+        said = note.encode()[:_LONGEST_NOTE].decode(errors="ignore").encode()
+        return np.frombuffer(_FRAME.pack(kind, len(said), *channel, size) + said + bytes(body), np.uint8)
+
+    def _post(self, other: int, memory: np.ndarray, tag: int):
+        with self.progress.lock:
+            request = self.comm.Isend([memory, self.MPI.BYTE], other, tag)
+            self._sending.append((request, memory))
+
+    def _wait_for_receivers(self, size: int, note: str):
+        deadline = time.monotonic() + self.patience
+        while self._sending and sum(m.size for _, m in list(self._sending)) + size > _MOST_WAITING:
+            if time.monotonic() > deadline:
+                raise DistTimeoutError(f"rank {self.rank} waited {self.patience:g} s to send {note}: receivers take nothing in "
+                                       "any more")
+            self.inbox.take_in(0.001)
+
+    def _look(self) -> bool:
+        """Take in what has arrived, if no other thread does; return whether more is on its way."""
+        self.inbox.take_in(0.0)
+        if self._end is not None and self.progress.is_done([self._end]):
+            self._end = None
+        return bool(self._sending) or self._end is not None or any(self._arriving.values())
+
+    def _pump(self, limit: float):
+        """Take in what arrives; wait for it for at most `limit` seconds."""
+        deadline, pause = time.monotonic() + limit, Pause()
+        while not self._take_in():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            pause.take(left)
+
+    def _take_in(self) -> bool:
+        """Take in frames and bodies; return whether something has arrived."""
+        arrived = False
+        while True:
+            with self.progress.lock:
+                self._forget_sent()
+                status = self.MPI.Status()
+                message = self.comm.Improbe(self.MPI.ANY_SOURCE, _FRAMES, status)
+                if message is None:
+                    break
+                frame = np.empty(status.Get_count(self.MPI.BYTE), np.uint8)
+                message.Recv([frame, self.MPI.BYTE])
+            arrived = True
+            self._accept(status.Get_source(), frame)
+        for sender, queue in list(self._arriving.items()):
+            while queue and (not queue[0][3] or self.progress.is_done(queue[0][3])):
+                channel, note, body, _ = queue.popleft()
+                self.inbox.put(sender, channel, note, body)
+                arrived = True
+        return self._notice_ends() or arrived
+
+    def _forget_sent(self):
+        while self._sending and self._sending[0][0].Test():
+            self._sending.popleft()
+
+    def _accept(self, sender: int, frame: np.ndarray):
+        kind, length, group, tag, size = _FRAME.unpack_from(frame)
+        said = bytes(frame[_FRAME.size:_FRAME.size + length]).decode()
+        if kind == _QUESTION:
+            self._post(sender, self._frame(_ANSWER, (group, self.collectives[group]), "", 0), _FRAMES)
+        elif kind == _ANSWER:
+            self._answers[sender, group] = tag
+        elif kind == _FAREWELL:
+            self._lose(sender, said or "it has left the run", bool(said))
+        elif kind == _INLINE:
+            self._arriving[sender].append(((group, tag), said, frame[_FRAME.size + length:], []))
+        else:
+            body = np.empty(size, np.uint8)
+            with self.progress.lock:
+                requests = [self.comm.Irecv([piece, self.MPI.BYTE], sender, _BODIES) for piece in self.pieces(body)]
+            self._arriving[sender].append(((group, tag), said, body, requests))
+
+    def _notice_ends(self) -> bool:
+        ended = [(fd, self._handles.pop(fd)) for fd, _ in self._poll.poll(0)] if self._handles else []
+        for fd, other in ended:
+            self._poll.unregister(fd)
+            os.close(fd)
+            self._lose(other, "its process has ended", True)
+        return bool(ended)
+
+    def _lose(self, other: int, reason: str, has_failed: bool):
+        if has_failed:
+            self.failed.add(other)
+        self.inbox.lose(other, reason)
+
+    # Ranks that do not come.
+
+    def missing(self, group) -> list:
+        """Return the ranks of a group that have not begun the collective which this rank is in, or do not answer."""
+        begun = self.collectives[group.number]
+        asked = [r for r in group.ranks if r != self.rank and r not in self.inbox.gone]
+        for other in asked:
+            self._answers.pop((other, group.number), None)
+            self._post(other, self._frame(_QUESTION, (group.number, 0), "", 0), _FRAMES)
+        deadline = time.monotonic() + _ASKING
+        while time.monotonic() < deadline and not all((r, group.number) in self._answers for r in asked):
+            self.inbox.take_in(0.01)
+        return [r for r in asked if self._answers.get((r, group.number), -1) < begun]
+
+    # Closing.
+
+    def close(self):
+        """Leave the run, with the others or before them."""
+        if self._end is None and not self._parted:
+            with self.progress.lock:
+                self._end = self.comm.Ibarrier()
+            deadline = time.monotonic() + _CLOSING
+            while self._end is not None and time.monotonic() < deadline and not self.failed:
+                self.inbox.take_in(0.001)
+                self._look()
+        if self._end is not None or self.failed:
+            self._part("")
+            return
+        self.stop()
+        mpi_library.users.remove(self)
+        for fd in self._handles:
+            os.close(fd)
+        self._handles = {}
+
+    def _part(self, reason: str):
+        """Tell the others that this rank has left."""
+        if not self._parted:
+            self._parted = True
+            for other in range(self.size):
+                if other != self.rank and other not in self.inbox.gone:
+                    self._post(other, self._frame(_FAREWELL, (0, 0), reason, 0), _FRAMES)
+
+    def stop(self):
+        """Call MPI no more: the process leaves it."""
+        self._background.end()
+
+    def farewell(self, reason: str) -> bool:
+        """Tell the others that this process ends; return whether it may wait for them."""
+        self._part(reason)
+        self.inbox.take_in(0.0)
+        deadline = time.monotonic() + _PARTING
+        while reason and time.monotonic() < deadline and len(self.inbox.gone) < self.size - 1:
+            self.inbox.take_in(0.01)
+        return not self.failed
+
+
+def _machine() -> str:
+    """Return a name of this machine and its numbers of processes."""
+    with contextlib.suppress(OSError):
+        return f"{machine()} {os.readlink('/proc/self/ns/pid')}"
+    return machine()

@@ -1,0 +1,110 @@
+"""The MPI library of this process, by way of mpi4py: started once, when the first run needs it, and left at the end.
+
+MPI does not survive a fork. So processes that this one starts later come from a server of forks, which is started before MPI.
+"""
+
+import importlib.util
+import multiprocessing
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing import forkserver, util
+from typing import Any, Protocol
+
+from ....ir.errors import ArgumentError
+from ..stores.distributed_errors import DistBackendError, DistTimeoutError
+
+_PAUSE = 0.001
+
+
+class User(Protocol):
+    """User of the library, until the process ends."""
+
+    def farewell(self, reason: str) -> bool:
+        """Tell the other ranks that this one ends, with the reason of a failure; return whether to wait for them."""
+
+    def stop(self):
+        """Call MPI no more."""
+
+
+users: list[User] = []
+
+
+def is_installed() -> bool:
+    """Return whether mpi4py can be imported."""
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def library(timeout: float) -> Any:
+    """Return the module mpi4py.MPI, with MPI started."""
+    if not is_installed():
+        raise DistBackendError("the engine 'mpi' needs mpi4py and an MPI library: pip install 'ingot[mpi]'")
+    import mpi4py
+    if "mpi4py.MPI" not in sys.modules:
+        mpi4py.rc.initialize = mpi4py.rc.finalize = False
+    from mpi4py import MPI
+    if MPI.Is_finalized():
+        raise DistBackendError("MPI was left in this process, and cannot be started again")
+    if not MPI.Is_initialized():
+        _start_server_of_forks()
+        within(lambda: MPI.Init_thread(MPI.THREAD_MULTIPLE), timeout, "MPI_Init for all ranks")
+        util.Finalize(None, _leave, args=(MPI,), exitpriority=-100)
+    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        raise DistBackendError("MPI was started for one thread, and the engine 'mpi' calls it from several: start MPI with "
+                               "MPI_THREAD_MULTIPLE, or leave its start to init_process_group()")
+    return MPI
+
+
+def within(work: Callable, timeout: float, what: str) -> Any:
+    """Return the result of a call of MPI that blocks; raise an error if it takes longer than a timeout."""
+    found: list = []
+
+    def run():
+        try:
+            found.append((work(), None))
+        except BaseException as e:
+            found.append((None, e))
+
+    thread = threading.Thread(target=run, name="ingot-mpi-call", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if not found:
+        raise DistTimeoutError(f"this rank waited {timeout:g} s in {what}; do all ranks run, and do the same?")
+    result, error = found[0]
+    if error is not None:
+        raise DistBackendError(f"{what}: {error}") from error
+    return result
+
+
+def _start_server_of_forks():
+    try:
+        multiprocessing.set_start_method("forkserver")
+    except RuntimeError:        # the program has chosen
+        if multiprocessing.get_start_method() != "forkserver":
+            return
+    except ValueError as e:     # a system without forks
+        raise ArgumentError(f"the engine 'mpi' runs on systems with fork: {e}") from None
+    forkserver.ensure_running()
+
+
+def _leave(MPI):
+    """End MPI with the process: together with the others, or without them if a rank has failed."""
+    if MPI.Is_finalized():
+        return
+    error = getattr(sys, "last_value", None)
+    reason = "" if error is None else f"its program ended with {type(error).__name__}: {str(error)[:500]}"
+    if not _may_wait(reason) or reason:
+        return
+    end = MPI.COMM_WORLD.Ibarrier()
+    while not end.Test():
+        time.sleep(_PAUSE)
+        if not _may_wait(""):
+            return
+    for user in users:
+        user.stop()
+    MPI.Finalize()
+
+
+def _may_wait(reason: str) -> bool:
+    return all([user.farewell(reason) for user in users])       # noqa: C419  (each of them)

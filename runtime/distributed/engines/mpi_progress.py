@@ -1,0 +1,74 @@
+"""Progress of MPI's requests. Calls are short, and one at a time, so any thread may wait while others communicate."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ....ir.locks import new_lock
+
+_SPINS = 200            # tests in a row before others on this core get their turn
+_YIELDS = 0.0002        # seconds of tests, by turns with others on this core, before pauses begin
+_SHORTEST, _LONGEST = 0.00002, 0.001        # pauses in seconds
+
+
+class Pause:
+    """Pauses between looks: none at first, then longer and longer ones. `busy` seconds pass before the first one."""
+
+    def __init__(self, busy: float = _YIELDS):
+        self._looks, self._length, self._start, self._busy = 0, _SHORTEST, time.monotonic(), busy
+
+    def take(self, limit: float = _LONGEST):
+        """Let others run."""
+        self._looks += 1
+        if self._looks < _SPINS:
+            return
+        if time.monotonic() - self._start < self._busy:
+            os.sched_yield()
+            return
+        time.sleep(max(0.0, min(self._length, limit)))
+        self._length = min(2 * self._length, _LONGEST)
+
+
+class Progress:
+    """The calls of MPI of one process."""
+
+    def __init__(self, MPI: Any):
+        self.MPI, self.lock = MPI, new_lock()
+
+    def is_done(self, requests: list) -> bool:
+        """Return whether requests are complete; make progress."""
+        with self.lock:
+            return self.MPI.Request.Testall(requests) if len(requests) != 1 else requests[0].Test()
+
+    def wait(self, requests: list, deadline: float, busy: float, hopeless: Callable[[], bool]) -> bool:
+        """Wait for requests; return False after the deadline, or once they are `hopeless`."""
+        pause = Pause(busy)
+        while not self.is_done(requests):
+            if time.monotonic() > deadline or hopeless():
+                return self.is_done(requests)
+            pause.take()
+        return True
+
+
+class Background:
+    """Thread that makes progress while no other thread of this rank does."""
+
+    def __init__(self, look: Callable[[], bool]):
+        self._look, self._ended = look, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ingot-mpi", daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        while not self._ended.is_set():
+            self._ended.wait(_BUSY if self._look() else _IDLE)
+
+    def end(self):
+        """Stop the thread."""
+        self._ended.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+
+_BUSY, _IDLE = 0.001, 0.01      # seconds between looks

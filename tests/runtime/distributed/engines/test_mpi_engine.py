@@ -1,0 +1,330 @@
+"""The engine of MPI: launchers, collectives of all kinds, ranks that end, stop or stay away. Needs mpi4py and mpiexec."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ingot
+import mpi_seats
+import ranks
+from ingot import distributed as dist
+from ingot import multiprocessing as mp
+from ingot.ir.errors import ArgumentError
+from ingot.runtime.distributed.engines.engine import Channel, Run
+from ingot.runtime.distributed.engines.mpi_engine import MPIEngine
+from ingot.runtime.distributed.stores import launch_variables
+from ingot.runtime.distributed.stores.launch_variables import launch
+
+VARIABLES = ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+             *[name for row in launch_variables._LAUNCHERS for name in row[1:3]]]
+OPS = dist.ReduceOp
+ENDS = ["raise ValueError('no data')", "sys.exit(3)", "os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"]
+
+
+def run(size, body, *args, timeout=30):
+    mpi_seats.mpiexec()
+    ranks.run(size, body, *args, timeout=timeout, by_mpi=True)
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """Environment of a process that no launcher has started."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+# Launchers.
+
+
+@pytest.mark.parametrize(("given", "missing"), [
+    ({"PMI_RANK": "0"}, "PMI_SIZE"), ({"PMI_SIZE": "2"}, "PMI_RANK"), ({"OMPI_COMM_WORLD_RANK": "1"}, "OMPI_COMM_WORLD_SIZE"),
+    ({"OMPI_COMM_WORLD_SIZE": "1"}, "OMPI_COMM_WORLD_RANK"), ({"SLURM_PROCID": "1"}, "SLURM_NTASKS"),
+    ({"PMI_RANK": "x", "PMI_SIZE": "2"}, "PMI_RANK"), ({"RANK": "0"}, "WORLD_SIZE"), ({"WORLD_SIZE": "2"}, "RANK")])
+def test_an_environment_that_is_half_set_is_an_error(given, missing, plain):
+    for name, value in given.items():
+        plain.setenv(name, value)
+    with pytest.raises(ArgumentError, match=rf"variable {missing}\b"):
+        dist.init_process_group()
+
+
+def test_launchers_are_found(plain):
+    assert launch() is None
+    plain.setenv("SLURM_NTASKS", "4")       # salloc sets the size alone
+    assert launch() is None
+    plain.setenv("SLURM_PROCID", "3")
+    assert launch() == ("srun", 3, 4, False)
+    plain.setenv("PMI_RANK", "1")
+    plain.setenv("PMI_SIZE", "4")
+    assert launch()[1:] == (1, 4, True) and MPIEngine.preference() == 2
+    plain.setenv("RANK", "0")               # another launcher in between
+    assert MPIEngine.preference() < 0
+
+
+def test_refusals_say_what_to_do(plain):
+    pytest.importorskip("mpi4py")
+    assert "mpiexec -n 3 python" in MPIEngine.refusal(Run(0, 3, None, 1))
+    plain.setenv("PMI_RANK", "1")
+    plain.setenv("PMI_SIZE", "2")
+    assert "has started 2 processes, and the world size is 3" in MPIEngine.refusal(Run(0, 3, None, 1))
+    assert MPIEngine.refusal(Run(0, 2, None, 1)) == ""
+
+
+def test_without_mpi4py_errors_name_the_extra(plain):
+    plain.setattr("ingot.runtime.distributed.engines.mpi_library.importlib.util.find_spec", lambda name: None)
+    plain.setenv("PMI_RANK", "0")
+    plain.setenv("PMI_SIZE", "2")
+    with pytest.raises(dist.DistBackendError, match=r"ingot\[mpi\]"):
+        dist.init_process_group()
+    with pytest.raises(ArgumentError, match=r"ingot\[mpi\]"):
+        dist.init_process_group("mpi")
+    assert not dist.is_mpi_available() and not dist.is_backend_available("mpi")
+
+
+def program(tmp_path, text, size, *words, timeout=60, **variables):
+    """Run a program by mpiexec; return (exit status, output, seconds)."""
+    path = tmp_path / "program.py"
+    path.write_text("import os, signal, sys, time\nimport ingot\nfrom ingot import distributed as dist\n" + text)
+    begin, command = time.monotonic(), [*mpi_seats.mpiexec(), "-n", str(size), sys.executable, str(path), *words]
+    environment = {**{k: v for k, v in os.environ.items() if k not in VARIABLES}, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+    return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
+
+
+def test_a_program_needs_no_address_under_mpiexec(tmp_path):
+    code, said, _ = program(tmp_path, """
+for backend in (None, "mpi", "gloo"):
+    dist.init_process_group(backend)
+    t = ingot.full((3,), dist.get_rank() + 1.0)
+    dist.all_reduce(t)
+    group = dist.group.WORLD
+    group.store.set(f"{backend}{dist.get_rank()}", "there")
+    group.store.wait([f"{backend}{r}" for r in range(4)])
+    print(t.tolist(), group, flush=True)
+    dist.destroy_process_group()
+dist.init_process_group()       # and left without a word
+dist.barrier()
+""", 4)
+    assert code == 0, said
+    for backend in ("gloo", "mpi"):
+        words = f"[10.0, 10.0, 10.0] <ProcessGroup 'default' of ranks [0, 1, 2, 3]: {backend}, by engine 'mpi'>"
+        assert said.count(words) >= 4, said
+
+
+# Collectives.
+
+
+def is_close(found, want) -> bool:
+    """Return whether numbers differ by the order of their sum at most; small integers, whose sums are exact, do not."""
+    return np.allclose(found.astype(np.complex128), want.astype(np.complex128), rtol=1e-6, atol=0)
+
+
+def _reductions(rank, size, seed):
+    rng, group = random.Random(seed), dist.group.WORLD
+    reference = Channel(group.engine, group)        # by messages, in the order of ranks
+    for step in range(40):
+        dtype = rng.choice([ingot.float32, ingot.float64, ingot.bfloat16, ingot.float16, ingot.int32, ingot.uint8, ingot.bool,
+                            ingot.complex64])
+        ops = [OPS.SUM] if dtype is ingot.complex64 else [OPS.SUM, OPS.PRODUCT, OPS.MIN, OPS.MAX]
+        op = rng.choice(ops + ([OPS.AVG] if dtype.is_inexact else [OPS.BAND, OPS.BOR, OPS.BXOR]))
+        shape = rng.choice([(), (0,), (3,), (size * 5,), (7, 401), (30_001,)])
+        draws = [np.random.default_rng(seed + 100 * step + r) for r in range(size)]
+        values = [ingot.tensor(draw.integers(-4, 5, shape)).to(dtype) for draw in draws]
+        mine, note = values[rank].clone(), f"step {step}"
+        want = reference.all_reduce(mine._a, op, note)
+        dist.all_reduce(mine, op)
+        assert is_close(mine._a, want), (seed, step, op, dtype)
+        every = [ingot.zeros(shape, dtype=dtype) for _ in range(size)]
+        dist.all_gather(every, mine)
+        assert all(e._a.tobytes() == mine._a.tobytes() for e in every), (seed, step, op, dtype)
+        pieces = [values[rank] + (r if dtype is not ingot.bool else False) for r in range(size)]
+        part = ingot.zeros(shape, dtype=dtype)
+        dist.reduce_scatter(part, [p.to(dtype) for p in pieces], op)
+        want = reference.reduce_scatter([p.to(dtype)._a for p in pieces], op, note)
+        assert is_close(part._a, want), (seed, step, op, dtype)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_reductions_match_those_by_messages(size, seed):
+    run(size, _reductions, size, seed)
+
+
+def _nan(rank):
+    t = ingot.tensor([float("nan") if rank == 1 else 1.0, 2.0])
+    for op in (OPS.MIN, OPS.MAX):
+        found = t.clone()
+        dist.all_reduce(found, op)
+        assert found[0].isnan() and found[1] == 2
+
+
+def test_nan_reaches_all_ranks():
+    run(3, _nan)
+
+
+def _cut(rank, most):
+    """Every call of MPI takes so few bytes as it would take gigabytes where counts have 31 bits."""
+    dist.group.WORLD.engine.most_bytes = most
+    t, whole = ingot.arange(1000.0) + rank, ingot.zeros(3000)
+    dist.all_gather_into_tensor(whole, t)
+    assert whole.tolist() == [k + r for r in range(3) for k in range(1000)]
+    for dtype in (ingot.float32, ingot.bfloat16):
+        total = (ingot.arange(3000.0) % 64 + rank).to(dtype)
+        part = ingot.zeros(1000, dtype=dtype)
+        dist.reduce_scatter_tensor(part, total)
+        dist.all_reduce(total)
+        assert total.tolist() == [3 * (k % 64) + 3 for k in range(3000)]
+        assert part.tolist() == total[1000 * rank:][:1000].tolist()
+    dist.broadcast(t, 2)
+    assert t.tolist() == [k + 2 for k in range(1000)]
+    turned = ingot.zeros(999)
+    dist.all_to_all_single(turned, ingot.arange(999.0) + 1000 * rank)
+    assert turned.tolist() == [1000 * r + 333 * rank + k for r in range(3) for k in range(333)]
+    if rank < 2:
+        dist.send(ingot.arange(5000.0), 2, tag=rank)
+    else:
+        for source in (1, 0):
+            got = ingot.zeros(5000)
+            dist.recv(got, source, tag=source)
+            assert got.tolist() == list(range(5000))
+    found = [None] * 3
+    dist.all_gather_object(found, "x" * 10_000 * rank)
+    assert [len(f) for f in found] == [0, 10_000, 20_000]
+
+
+@pytest.mark.parametrize("most", [1 << 62, 1 << 10])
+def test_large_counts_are_cut(most):
+    run(3, _cut, most)
+
+
+def _traffic(rank, size, seed):
+    """Send and receive at random, and reduce at the same time; each message says what it has to be."""
+    rng, group = random.Random(seed), dist.group.WORLD
+    for step in range(20):
+        draws = [[(rng.choice([0, 5, 1990, 2010, 20_000, 300_000]), rng.randrange(2)) for _ in range(size)]
+                 for _ in range(size)]
+        work = dist.all_reduce(ingot.ones(rng.choice([3, 100_000])), async_op=True)
+        for to in range(size):
+            n, tag = draws[rank][to]
+            group.engine.send([to], (7, tag), f"{step} {n}", np.full(n, (step + rank) % 256, np.uint8))
+        sources = list(range(size))
+        rng.shuffle(sources)
+        for source in sources:
+            n, tag = draws[source][rank]
+            ticket = group.engine.inbox.ticket(source, (7, tag))
+            note, body = group.engine.inbox.receive(source, (7, tag), ticket, 20, "a test")
+            assert note == f"{step} {n}" and body.size == n and (body == (step + source) % 256).all(), f"seed {seed}"
+        work.wait()
+        assert (work.result()[0] == size).all()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_random_traffic(size):
+    run(size, _traffic, size, size)
+
+
+def _disagreements(rank):
+    for other in (lambda: dist.barrier(), lambda: dist.broadcast(ingot.ones(3), 1), lambda: dist.all_gather_object([0] * 3, 1),
+                  lambda: dist.gather(ingot.ones(3), [ingot.ones(3)] * 3 if rank == 2 else None, 2)):
+        with pytest.raises(dist.DistBackendError, match=r"rank \d is in .*, where rank \d is in "):
+            if rank == 1:
+                dist.all_reduce(ingot.ones(3))
+            else:
+                other()
+        t = ingot.ones(2)
+        dist.all_reduce(t)      # the group goes on
+        assert t[0] == 3
+
+
+def test_collectives_that_differ_are_named_and_the_group_goes_on():
+    run(3, _disagreements)
+
+
+# Ranks that end or stop.
+
+
+def _killed(rank):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begin = time.monotonic()
+    with pytest.raises(dist.DistBackendError, match=rf"rank 1 has gone while rank {rank} waited for it in barrier"):
+        dist.barrier()
+    assert time.monotonic() - begin < 5
+    with pytest.raises(dist.DistBackendError, match="cannot communicate any more: barrier has not ended"):
+        dist.barrier()
+    os.kill(os.getpid(), signal.SIGUSR1)        # a sign that this rank saw it
+
+
+def test_a_killed_rank_is_named():
+    begin = time.monotonic()
+    with pytest.raises((mp.ProcessExitedException, mp.ProcessRaisedException), match=r"SIGKILL|SIGUSR1"):
+        run(3, _killed)
+    assert time.monotonic() - begin < 10
+
+
+def _stopped(rank):
+    if rank == 1:
+        child = os.getpid()
+        if os.fork() == 0:      # wakes it
+            time.sleep(4)
+            os.kill(child, signal.SIGCONT)
+            os._exit(0)
+        os.kill(child, signal.SIGSTOP)
+        os._exit(0)
+    begin = time.monotonic()
+    with pytest.raises(dist.DistTimeoutError, match=r"waited 0\.5 s in all_reduce of 1 float32 sum for rank 1, which"):
+        dist.all_reduce(ingot.ones(1))
+    assert time.monotonic() - begin < 5
+    os._exit(0)
+
+
+def test_a_stopped_rank_is_named_with_the_collective():
+    run(3, _stopped, timeout=0.5)
+
+
+def _busy(rank):
+    if rank == 2:
+        threading.Event().wait(2.5)
+        os._exit(0)
+    with pytest.raises(dist.DistTimeoutError, match=r"waited 0\.5 s in barrier for rank 2, which"):
+        dist.barrier()
+    os._exit(0)
+
+
+def test_a_rank_that_does_something_else_is_named():
+    run(3, _busy, timeout=0.5)
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_all_ranks_end_when_one_does(how, tmp_path):
+    code, said, took = program(tmp_path, f"""
+dist.init_process_group(timeout=60)
+dist.barrier()
+if dist.get_rank() == 1:
+    {how}
+dist.all_reduce(ingot.ones(3))
+""", 3)
+    assert took < 20 and (code != 0 or "_exit" in how), said
+    if "ValueError" in how:
+        assert re.search(r"rank 1 has gone while rank \d waited for it in all_reduce of 3 float32 sum \(its program ended with "
+                         "ValueError: no data", said), said
+    elif "sys.exit" in how:
+        assert "rank 1 has gone" in said
+
+
+def test_a_rank_that_is_done_waits_for_the_others(tmp_path):
+    code, said, _ = program(tmp_path, """
+dist.init_process_group()
+if dist.get_rank() == 1:
+    time.sleep(2)
+    print("the last one", flush=True)
+""", 3)
+    assert code == 0 and "the last one" in said, said
