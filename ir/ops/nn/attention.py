@@ -27,11 +27,13 @@ from ..core.random import bernoulli_mask, check_key
 from ..core.shape import expand, flip, fold_windows, iota, reshape, select, sum_to, unfold
 from ..linalg.products import matmul, transpose_last
 
+_MOST = float(np.finfo(np.float64).max)
+
 
 def _infer_attention(q, k, v, mask, *, causal, scale):
     subject = f"attention of q {q}, k {k}, v {v}"
     check_flag(causal, "attention: causal")
-    check_number(scale, "attention: scale")
+    check_number(scale, "attention: scale", -_MOST, _MOST)
     if not (q.dtype is k.dtype is v.dtype and q.dtype.is_floating_point):
         raise DTypeError(f"{subject} takes one floating point dtype; cast with .to()")
     if q.ndim < 3 or not q.ndim == k.ndim == v.ndim or q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1]:

@@ -261,7 +261,7 @@ def _blocked_plan(kind, shape, kernel, stride, padding, dilation, counted, divis
 
 def plane_put(x, indices, *, size, accumulate):
     """Return zeros of spatial `size` with each value at its flat place in its plane, added or replaced in order."""
-    x, indices, plane = dense(x), dense(indices), prod(size)
+    x, indices, plane = dense(x), dense(indices.astype(np.int64, copy=False)), prod(size)
     out = empty((*x.shape[:2], *size), x.dtype)
     failed = np.zeros(1, np.int64)
     plan = put_plan(prod(x.shape[:2]), prod(x.shape[2:]), plane, accumulate, x.dtype, pool.get_num_threads())

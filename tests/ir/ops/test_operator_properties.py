@@ -2,14 +2,18 @@
 
 infer      the shape rule predicts the reference's result, in every dtype the operator takes
 eager      tensors give the reference's result
+indices    so do integer operands of other dtypes, in traces as well
 low        float16 and bfloat16 are close to float64
 gradient   the gradient rule agrees with a central difference in one random direction, to second order
 """
+
+import random
 
 import numpy as np
 import pytest
 
 import ingot
+from ingot import jit
 from ingot.ir import dtype as dt
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.aval import Aval
@@ -81,6 +85,31 @@ def test_eager_equals_the_reference(name):
         for w, o in zip(want, signed(name, [o._a for o in out])):
             assert o.shape == w.shape and o.dtype == w.dtype, f"sample {i} {d}"
             np.testing.assert_allclose(as_double(o), as_double(w), rtol=tol, atol=tol * s.tol, err_msg=f"sample {i} {d}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_indices_have_any_integer_dtype(name):
+    """An integer operand in another dtype, if the shape rule takes it: eager calls and traces equal the reference."""
+    op = OPS[name]
+    draw = random.Random(name)
+    for i, s in enumerate(rows(name)):
+        at = [k for k, a in enumerate(s.args) if isinstance(a, np.ndarray) and a.dtype == np.int64 and a.size]
+        for d in ("int32", "int8", "uint8") if at and "random" not in op.traits else ():
+            args, k = list(s.args), draw.choice(at)
+            args[k] = args[k].astype(d)
+            if not np.array_equal(args[k], s.args[k]):
+                continue
+            tensors = [wrap(a.copy()) if isinstance(a, np.ndarray) else a for a in args]
+            try:
+                op.infer(*avals(args), **s.params)
+                want = run_ref(op, args, s.params)
+            except IngotError:
+                continue
+            traced = jit.trace(lambda *given, s=s: op(*given, **s.params))
+            for out in (op(*tensors, **s.params), [traced(*tensors) for _ in range(3)][2]):
+                for w, o in zip(want, listed(out)):
+                    assert o.shape == w.shape, f"sample {i} {d}"
+                    np.testing.assert_allclose(as_double(o._a), as_double(w), rtol=1e-9, atol=1e-9, err_msg=f"sample {i} {d}")
 
 
 def signed(name, results):
