@@ -165,12 +165,15 @@ class Fuser:
         self.waiting: dict = {}                 # value -> the nodes that run after it was made, though they do not read it
         self.needs: dict = {}                   # node -> the nodes that run before it
         self.group = {}
-        live = live_nodes(graph)
+        live, effect = live_nodes(graph), None
         for n in graph.nodes:
             if is_free(n.outputs[0]) or n not in live:
                 continue
             self.group[n] = self._alone(n)
             read, others = sources(n), waits_for(n)
+            if n.has_effect:        # effects keep their order
+                others += [] if effect is None else [effect]
+                effect = n.outputs[0]
             for source in read:
                 self.readers.setdefault(source, []).append(n)
             for source in others:
@@ -384,11 +387,8 @@ class Fuser:
         return g.is_kernel and not after[g] and any(v in self.late for v in g.body.results)
 
     def _in_order(self, groups):
-        """Return groups in dependency order, otherwise as the graph has them; effects keep their order."""
+        """Return groups in dependency order, otherwise as the graph has them."""
         after = {g: self._followers(g) for g in groups}
-        effects = [g for g in groups if any(n.has_effect for n in g.nodes)]
-        for a, b in pairwise(effects):
-            after[a][b] = None
         waiting = dict.fromkeys(groups, 0)
         for g in groups:
             for f in after[g]:
@@ -408,7 +408,7 @@ class Fuser:
 
 
 def waits_for(node) -> list:
-    """Return the values that must exist before a node runs, though it does not read them (`later`)."""
+    """Return the values that a node asks to exist before it runs, though it does not read them (`later`)."""
     found = []
     for x in node.inputs:
         while type(x) is Value and is_free(x) and x.node.inputs:

@@ -346,3 +346,22 @@ def test_the_gradient_of_a_long_loop_is_fused_in_linear_time(monkeypatch):
             traced(x)
         taken.append(len(seen))
     assert taken[0] > 0 and taken[1] < 2.5 * taken[0]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_effects_keep_their_order_and_no_operation_is_lost(seed):
+    rng, lines = np.random.default_rng(seed), []
+    values = ["%x", "%y"]
+    for n in range(int(rng.integers(4, 24))):
+        a, b = rng.choice(values, 2)
+        op = rng.choice(["mul", "exp", "host_call"], p=[0.4, 0.3, 0.3])
+        operands = {"mul": f"{a}, {b}", "exp": a, "host_call": f"{a}, function='f', results=(((4,), 'float32'),)"}[op]
+        lines.append(f"          %{n}: f32[4] = {op}({operands})")
+        values.append(f"%{n}")
+    graph = graph_of("graph g(%x: f32[4], %y: f32[4]) {\n" + "\n".join(lines) + f"\n          return {', '.join(values[-3:])}\n}}")
+    done = [n for g in fuse(graph) for n in g.nodes]
+    place = {n: i for i, n in enumerate(done)}
+    assert place.keys() == {n for n in live_nodes(graph) if not is_free(n.outputs[0])}, f"seed {seed}"
+    assert all(place[v.node] < place[n] for n in done for v in n.inputs if v.node is not None), f"seed {seed}"
+    effects = [place[n] for n in graph.nodes if n.has_effect]
+    assert effects == sorted(effects), f"seed {seed}"
