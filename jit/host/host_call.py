@@ -1,8 +1,9 @@
 """Host functions: Python that a trace calls at every run instead of tracing it.
 
 A host function without results (logging, printing, a history) runs at the end of a call, after the values that Python read
-agree with the recording. One that returns tensors runs in place; when a new branch is recorded, it runs once more. It receives
-copies of containers and arrays, with the tensors and numbers of the call in them. Changes of these copies would be lost.
+agree with the recording. One that returns tensors runs in place. If the replay then cannot go on, the run in its place takes
+the results, so that no host function is called twice. It receives copies of containers and arrays, with the tensors and numbers
+of the call in them. Changes of these copies would be lost.
 """
 
 import functools
@@ -13,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.interrupts import is_interrupt
 from ...ir.ops.core.host_call import living_name
 from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
 from ...ir.symbols.symbolic import pinned
 from ...ir.weak_table import WeakTable
+from ...runtime.core.host_results import Outcome, outcome_of
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
 from ..errors.errors import TraceError
@@ -100,16 +103,20 @@ def host(fn):
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
-        recorder = tls.m.recorder
-        if recorder is None:
-            return fn(*args, **kwargs)
-        return record(recorder, fn, args, kwargs)
+        m = tls.m
+        if m.recorder is not None:
+            return record(m.recorder, fn, args, kwargs)
+        if m.done_by_hosts is not None:
+            return outcome_of(id(fn), lambda: fn(*args, **kwargs))
+        return fn(*args, **kwargs)
 
     return call
 
 
-def record(recorder, fn, args, kwargs, is_quiet=False):
-    """Run a host function unrecorded, and record the call. A quiet one changes nothing that the traced function could read."""
+def record(recorder, fn, args, kwargs, is_quiet=False, key=None):
+    """Run a host function unrecorded, and record the call. A quiet one changes nothing that the traced function could read.
+    `key` tells whether another function makes the same call, by default the function itself."""
+    key = id(fn) if key is None else key
     tensors: list[Tensor] = []
     for value in _closed_over(fn):
         forced(value)
@@ -118,8 +125,8 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     is_mutable = unprofiled(log.may_be_changed, (*args, *kwargs.values()), frame)
     try:
         with log.step(recorder, (_name(fn), fn, args, kwargs), tensors, frame, is_quiet):
-            result = recorder.hosts.done.take() if recorder.hosts.done else _first_run(
-                recorder, fn, args, kwargs, spec, tensors, is_mutable)
+            result = recorder.hosts.done.take() if recorder.hosts.done else outcome_of(key, lambda: _first_run(
+                recorder, fn, args, kwargs, spec, tensors, is_mutable))
     except Exception:
         recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error; catch it in there"
         raise
@@ -134,7 +141,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
         recorder.hosts.effect(step, tensors)
         return None
     spec = replaced(spec, pinned)           # its results may be others for other numbers
-    call = _call_of(fn, spec, is_mutable)
+    call = _call_of(fn, spec, is_mutable, key)
     name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(t._a.copy()) for t in given]
@@ -160,22 +167,27 @@ def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
     return unrecorded(call)
 
 
-def _call_of(fn, spec, is_mutable):
+def _call_of(fn, spec, is_mutable, key):
     """Return the function of arrays that calls `fn`; recordings with equal arguments share it and its name in graphs."""
     warnings = np.geterr()
-    key = id(fn), spec, tuple(warnings.items())
-    found = _CALLS.get(key)
+    place = id(fn), spec, tuple(warnings.items())
+    found = _CALLS.get(place)
     if found is None:
         def call(*arrays):
             given = tls.m.results_of_hosts
-            with np.errstate(**warnings):
-                result = HostStep(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec)
+            try:
+                with np.errstate(**warnings):
+                    result = outcome_of(key, lambda: HostStep(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec))
+            except Exception as error:
+                if given is not None and not is_interrupt(error, of_user=True):
+                    given.append(Outcome(key, None, error))
+                raise
             if given is not None:
-                given.append(result)
+                given.append(Outcome(key, result))
             return _arrays_of(result)
 
         call.__name__ = f"{_name(fn)}_{next(_numbers)}"
-        found = _CALLS[key] = call
+        found = _CALLS[place] = call
     return found
 
 

@@ -83,8 +83,8 @@ class HostChecks:
         has_written = bool(work.job.in_place(replay.symbols, arrays))
         if any(self.gives[last:]) or has_written or not all(type(step) is HostStep for step, _ in hosts[:n]):
             raise found.refused(replay)
-        given = iter(replay.before.host_results)
-        results = [next(given) if gives else None for gives in self.gives[:last]]
+        given = iter(replay.given)
+        results = [next(given).result if gives else None for gives in self.gives[:last]]
         raise HostChanged(found.differing(replay), CompletedSteps(results, found.rewound(replay, self.targets)))
 
     def _check_targets(self, before):
@@ -119,13 +119,12 @@ def monitored(hosted, others: MonitoredState | None = None) -> MonitoredState | 
 
 
 class StateBefore:
-    """Monitored state before the host calls; `host_results` takes the results of those that return tensors."""
+    """Monitored state before the host calls."""
 
-    __slots__ = ("arrays", "containers", "host_results", "lists", "locations", "options", "shared", "stood", "structure",
-                 "targets", "tensors", "versions")
+    __slots__ = ("arrays", "containers", "lists", "locations", "options", "shared", "stood", "structure", "targets", "tensors",
+                 "versions")
 
     def __init__(self, monitored: MonitoredState, arguments, containers):
-        self.host_results: list = []
         self.containers = [(c, c.copy()) for c in containers if type(c) in (np.ndarray, *_REFILLED)]
         self.structure = Structure.version
         self.locations = {at: p.value() for at, p in monitored.locations.items()} if monitored.locations else {}

@@ -18,6 +18,7 @@ from ...runtime.api.views.storage_views import become, take_window, window_of
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device import CPU
 from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.host_results import leave
 from ...runtime.core.node import Leaf, rescue_result
 from ...runtime.core.placement import move_to
 from ...runtime.core.state import tls
@@ -72,7 +73,7 @@ class Replay:
     """One run along the tree."""
 
     __slots__ = ("_before", "_begun", "_done", "_ends", "_found", "_hosts", "_interrupts", "_journal", "_python", "_rebound",
-                 "_results", "arguments", "before", "drawn", "env", "symbols", "tensors", "went")
+                 "_results", "arguments", "before", "drawn", "env", "given", "symbols", "tensors", "went")
 
     _before: Any        # (storages that are written, their versions before the call), () once they are written
     _done: list         # an item for each value of `_python` that is written
@@ -84,6 +85,7 @@ class Replay:
         self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = DrawnKeys()     # random keys
         self.before = None       # what host steps may change, if that is read behind them
+        self.given: list = []    # `Outcome`s of the host calls that return tensors
         self.went = []           # (segment, what it did) on the way so far
         self._begun = False      # whether anything was written, so that the call must be finished
         self._interrupts = 0     # count of the exceptions from outside since then
@@ -160,6 +162,17 @@ class Replay:
                 rescue_result(base_of(t))
 
     def _run(self, segment, work):
+        if not segment.region.calls_host:
+            return self._compute(segment, work)
+        m = tls.m
+        outer = m.results_of_hosts
+        try:
+            m.results_of_hosts = self.given
+            return self._compute(segment, work)
+        finally:
+            m.results_of_hosts = outer
+
+    def _compute(self, segment, work):
         if segment.cleared and not segment.region.calls_host:
             self._begun = True
         for position in segment.cleared:          # its memory is free for what is computed now
@@ -215,6 +228,12 @@ class Replay:
         """Undo random draws, unless the call has written anything."""
         if not self._must_finish:
             self.drawn.undo()
+
+    def give_up(self, call):
+        """Undo random draws, and leave what host calls gave to the run in place of this one."""
+        self.roll_back()
+        if self.given:
+            leave(call, self.given)
 
     def answer(self, slot, how):
         """Return what Python reads at a cut."""

@@ -1,8 +1,7 @@
 """Tree of recorded paths: a first segment, and the answers that lead to further ones."""
 
-from ...runtime.core.state import tls
 from ..errors.errors import TraceError
-from ..host.post_host_guards import HostChanged, StateBefore, monitored
+from ..host.post_host_guards import StateBefore, monitored
 from .compile_segment import TooDear
 from .replay import Failed, Outdated, Replay, Unseen
 from .segments import segments_of
@@ -82,11 +81,11 @@ class Tree:
                     return self._follow(replay, call) if self._watched is None else self._follow_after_hosts(
                         replay, self._watched, call)
                 except Outdated as missing:
-                    replay.roll_back()
+                    replay.give_up(call)
                     if replay.is_up_to_date:
                         raise TraceError(f"{missing}, which is an error of ingot's own") from missing
-                except (Unseen, Failed, TooDear, HostChanged):
-                    replay.roll_back()
+                except (Unseen, Failed, TooDear):
+                    replay.give_up(call)
                     raise
             except BaseException:
                 replay.roll_back()      # once more: this may be an interrupt of that
@@ -94,14 +93,8 @@ class Tree:
 
     def _follow_after_hosts(self, replay, monitored, call):
         """Replay a path that reads something behind host steps."""
-        m = tls.m
         replay.before = StateBefore(monitored, replay.arguments, () if call is None else call.changeable())
-        outer = m.results_of_hosts
-        try:
-            m.results_of_hosts = replay.before.host_results
-            return self._follow(replay, call)
-        finally:
-            m.results_of_hosts = outer
+        return self._follow(replay, call)
 
     def single_segment(self, symbols=()):
         """Return (inputs, `Job.ready`, positions of its results) of a single segment without writes, gradients or draws, once

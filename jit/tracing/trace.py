@@ -9,6 +9,7 @@ from typing import Any
 from ...ir import config
 from ...ir.lazy import lazy
 from ...passes.schedule import plan_steps
+from ...runtime.core.host_results import forget
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES, Defaults, tls
 from ...runtime.core.storage import user_level, user_line
 from ...runtime.nn.base.module import Module
@@ -130,7 +131,7 @@ class Traced:
 
     def _replay_or_record(self, m, numerics, args, kwargs, held=None):
         call = self._call_of(m, numerics, args, kwargs)
-        call.held = held
+        call.held, family = held, None
         try:
             known = self._cache.entries.get(call.key, ())
             for bound in reversed(known):
@@ -140,6 +141,7 @@ class Traced:
                     return call.result
             family = self._cache.family(call)
             if self._replay(call, family):
+                forget(call)
                 return call.result
         except Failed as failed:
             why = f"{type(failed.error).__name__}: {failed.error}"
@@ -148,6 +150,13 @@ class Traced:
             return self._with_locks(takes.locks, m, numerics, args, kwargs)
         else:
             why = ""
+        try:
+            return self._without_replay(m, call, family, why)
+        finally:
+            forget(call)
+
+    def _without_replay(self, m, call, family, why: str):
+        """Record the call, or run it as it is: no recording goes through it. `why` says why a replay failed."""
         call.release()
         if why:
             return self._after_failure(m, call, why)
@@ -292,6 +301,7 @@ class Traced:
             except TooDear as dear:
                 call.release()
                 call.result = self._misses.run_too_dear(call, entry, str(dear))
+                forget(call)
                 return True
             except HostChanged as changed:
                 call.release()

@@ -358,7 +358,8 @@ def test_effects_keep_their_order_and_no_operation_is_lost(seed):
         operands = {"mul": f"{a}, {b}", "exp": a, "host_call": f"{a}, function='f', results=(((4,), 'float32'),)"}[op]
         lines.append(f"          %{n}: f32[4] = {op}({operands})")
         values.append(f"%{n}")
-    graph = graph_of("graph g(%x: f32[4], %y: f32[4]) {\n" + "\n".join(lines) + f"\n          return {', '.join(values[-3:])}\n}}")
+    lines.append(f"          return {', '.join(values[-3:])}")
+    graph = graph_of("\n".join(["graph g(%x: f32[4], %y: f32[4]) {", *lines, "}"]))
     done = [n for g in fuse(graph) for n in g.nodes]
     place = {n: i for i, n in enumerate(done)}
     assert place.keys() == {n for n in live_nodes(graph) if not is_free(n.outputs[0])}, f"seed {seed}"
