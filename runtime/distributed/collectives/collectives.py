@@ -1,5 +1,6 @@
 """Collectives on tensors, in place. Every rank gets the same bits, since values are combined in the order of ranks."""
 
+import functools
 import time
 from typing import Any
 
@@ -59,7 +60,12 @@ def fill(t, by, what: str):
 
 
 def _described(what, a, *more) -> str:
-    return " ".join([what, f"of {a.size} {a.dtype.name}", *more])
+    return " ".join([what, f"of {a.size} {_name(a.dtype)}", *more])
+
+
+@functools.lru_cache(64)
+def _name(dtype) -> str:
+    return dtype.name
 
 
 def _alike(tensors, a, what, count):
@@ -237,7 +243,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
     def work():
         def gather(out):
-            group.channel.all_gather(host(input_tensor), note, np.split(out.reshape(-1), group.size()))
+            group.channel.all_gather(host(input_tensor), note, out.reshape(group.size(), -1))
 
         fill(output_tensor, gather, "all_gather_into_tensor")
         return [output_tensor]
@@ -328,7 +334,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     note = _described("reduce_scatter_tensor", out, op.value)
 
     def work():
-        pieces = np.split(np.ascontiguousarray(host(input)).reshape(-1), group.size())
+        pieces = np.ascontiguousarray(host(input)).reshape(group.size(), -1)
         fill(output, lambda out: group.channel.reduce_scatter(pieces, op, note, out.reshape(-1)), "reduce_scatter_tensor")
         return [output]
 

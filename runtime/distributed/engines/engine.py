@@ -78,7 +78,8 @@ class Engine(ABC):
 class Channel:
     """Collectives of a group on arrays. A note names each; a rank with another note is at another point of the program.
 
-    Results are written into `out`, contiguous memory, which may be that of the operand. An operand may have any layout.
+    Results are written into `out`, contiguous memory, which may be that of the operand. An operand may have any layout. One
+    array for each rank, as a list or as the rows of an array, stands in the order of positions.
     """
 
     def __init__(self, engine: Any, group: Any):

@@ -6,6 +6,7 @@ another one.
 
 import functools
 import hashlib
+import itertools
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import seconds
 from .engine import Channel, as_array, disagreement, flat_bytes
+from .mpi_progress import SPINS
 from .reduce_op import ReduceOp, combine
 
 _NOTE_BYTES = 512           # bytes of a note that other ranks are told where they disagree
@@ -54,7 +56,10 @@ class MPIChannel(Channel):
 
     def _finish(self, requests: list, note: str, busy: float = _MOVES):
         """Wait for requests; raise an error that names the ranks which keep them from their end."""
-        engine, limit = self.engine, seconds(self.group.timeout)
+        engine = self.engine
+        if engine.progress.is_done(requests, SPINS):
+            return
+        limit = seconds(self.group.timeout)
         hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank])
         if engine.progress.wait(requests, time.monotonic() + limit, busy, hopeless):
             return
@@ -144,7 +149,7 @@ class MPIChannel(Channel):
         return outs
 
     def _gather(self, a, outs, note: str):
-        sizes = [out.nbytes for out in outs]
+        MPI, sizes = self.MPI, _sizes(outs)
         if not self._fits(sum(sizes)):
             away = [r for r in range(len(outs)) if r != self.group.rank()]
             found = self._swap(note, dict.fromkeys(away, a), away, outs)
@@ -153,8 +158,11 @@ class MPIChannel(Channel):
             return
         flat = _consecutive(outs)
         target = np.empty(sum(sizes), np.uint8) if flat is None else flat
-        spec = [target, sizes, _starts(sizes), self.MPI.BYTE]
-        self._finish([self._start(self.comm.Iallgatherv, [flat_bytes(a), self.MPI.BYTE], spec)], note)
+        if sizes.count(sizes[0]) == len(sizes):
+            request = self._start(self.comm.Iallgather, [flat_bytes(a), MPI.BYTE], [target, sizes[0], MPI.BYTE])
+        else:
+            request = self._start(self.comm.Iallgatherv, [flat_bytes(a), MPI.BYTE], [target, sizes, _starts(sizes), MPI.BYTE])
+        self._finish([request], note)
         if flat is None:
             for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
                 out[...] = body.view(out.dtype).reshape(out.shape)
@@ -195,7 +203,7 @@ class MPIChannel(Channel):
         n, target = self.group.size(), out.reshape(-1)
         if a.nbytes <= _WHOLE_BYTES:
             rows = np.empty((n, a.size), a.dtype)
-            self._gather(a, list(rows), note)
+            self._gather(a, rows, note)
             combine(op, rows, target)
             return
         shares = np.array_split(target, n)
@@ -210,18 +218,23 @@ class MPIChannel(Channel):
         out = np.empty(mine.shape, mine.dtype) if out is None else out
         self._agree(note)
         native = self._native(op, mine.dtype)
-        if native is None or not self._fits(sum([p.nbytes for p in pieces])):
+        sizes = _sizes(pieces)
+        if native is None or not self._fits(sum(sizes)):
             combine(op, self._collected(pieces, mine, note), out)
             return out
-        source, counts = _joined(pieces), [p.size for p in pieces]
-        self._finish([self._start(self.comm.Ireduce_scatter, [source, native[0]], [out, native[0]], counts, native[1])], note)
+        source, target, counts = _joined(pieces), [out, native[0]], [n // mine.itemsize for n in sizes]
+        if sizes.count(sizes[0]) == len(sizes):
+            request = self._start(self.comm.Ireduce_scatter_block, [source, counts[0], native[0]], target, native[1])
+        else:
+            request = self._start(self.comm.Ireduce_scatter, [source, sum(counts), native[0]], target, counts, native[1])
+        self._finish([request], note)
         if op is ReduceOp.AVG:
             np.divide(out, out.dtype.type(self.group.size()), out=out)
         return out
 
     def _collected(self, pieces, like: np.ndarray, note: str) -> np.ndarray:
         """Return every rank's piece for this one, in rows."""
-        n, sizes = self.group.size(), [p.nbytes for p in pieces]
+        n, sizes = self.group.size(), _sizes(pieces)
         rows = np.empty((n, *like.shape), like.dtype)
         if self._fits(n * max(sizes)):
             received = [like.nbytes] * n
@@ -256,8 +269,13 @@ def _mark(note: str) -> np.ndarray:
     return np.array([number, number ^ 0xFFFF_FFFF_FFFF_FFFF], np.uint64)
 
 
+def _sizes(arrays) -> list:
+    """Return the bytes of each of a list of arrays, or of each row of an array."""
+    return [arrays.nbytes // len(arrays)] * len(arrays) if isinstance(arrays, np.ndarray) else [a.nbytes for a in arrays]
+
+
 def _starts(sizes: list) -> list:
-    return [0, *np.cumsum(sizes[:-1]).tolist()]
+    return [0, *itertools.accumulate(sizes[:-1])]
 
 
 def _settle(out: np.ndarray, body: np.ndarray):
@@ -268,7 +286,9 @@ def _settle(out: np.ndarray, body: np.ndarray):
 
 def _consecutive(arrays) -> np.ndarray | None:
     """Return arrays that lie one after the other in memory as the bytes of all, or None."""
-    at, first, total = 0, None, sum([a.nbytes for a in arrays])
+    if isinstance(arrays, np.ndarray):
+        return arrays.reshape(-1).view(np.uint8) if arrays.flags.c_contiguous else None
+    at, first, total = 0, None, sum(_sizes(arrays))
     for a in arrays:
         address = a.__array_interface__["data"][0]
         if not a.flags.c_contiguous or (a.size and first is not None and address != at):

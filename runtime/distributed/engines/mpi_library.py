@@ -16,6 +16,7 @@ from ....ir.errors import ArgumentError
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 
 _PAUSE = 0.001
+_PRELOADED = __name__.removesuffix("distributed.engines.mpi_library") + "data.worker_loop"     # for fast starts of loaders
 
 
 class User(Protocol):
@@ -78,8 +79,10 @@ def within(work: Callable, timeout: float, what: str) -> Any:
 
 
 def _start_server_of_forks():
+    """Make a server of forks the way to start processes, unless the program has chosen another one."""
     try:
         multiprocessing.set_start_method("forkserver")
+        multiprocessing.set_forkserver_preload([_PRELOADED])        # and not the program, which might join the run once more
     except RuntimeError:        # the program has chosen
         if multiprocessing.get_start_method() != "forkserver":
             return

@@ -8,22 +8,23 @@ from typing import Any
 
 from ....ir.locks import new_lock
 
-_SPINS = 200            # tests in a row before others on this core get their turn
+SPINS = 100            # tests in a row before others on this core get their turn
 _YIELDS = 0.0002        # seconds of tests, by turns with others on this core, before pauses begin
 _SHORTEST, _LONGEST = 0.00002, 0.001        # pauses in seconds
 
 
 class Pause:
-    """Pauses between looks: none at first, then longer and longer ones. `busy` seconds pass before the first one."""
+    """Pauses between looks: turns for others on this core for `busy` seconds, then longer and longer times."""
 
     def __init__(self, busy: float = _YIELDS):
-        self._looks, self._length, self._start, self._busy = 0, _SHORTEST, time.monotonic(), busy
+        self._length, self._start, self._busy = _SHORTEST, time.monotonic(), busy
+
+    def is_short(self) -> bool:
+        """Return whether the next pause is a turn for others on this core."""
+        return self._length == _SHORTEST
 
     def take(self, limit: float = _LONGEST):
         """Let others run."""
-        self._looks += 1
-        if self._looks < _SPINS:
-            return
         if time.monotonic() - self._start < self._busy:
             os.sched_yield()
             return
@@ -37,15 +38,18 @@ class Progress:
     def __init__(self, MPI: Any):
         self.MPI, self.lock = MPI, new_lock()
 
-    def is_done(self, requests: list) -> bool:
-        """Return whether requests are complete; make progress."""
+    def is_done(self, requests: list, tests: int = 1) -> bool:
+        """Return whether requests are complete after some tests, which make progress."""
         with self.lock:
-            return self.MPI.Request.Testall(requests) if len(requests) != 1 else requests[0].Test()
+            if len(requests) == 1:
+                test = requests[0].Test
+                return any(test() for _ in range(tests))
+            return any(self.MPI.Request.Testall(requests) for _ in range(tests))
 
     def wait(self, requests: list, deadline: float, busy: float, hopeless: Callable[[], bool]) -> bool:
         """Wait for requests; return False after the deadline, or once they are `hopeless`."""
         pause = Pause(busy)
-        while not self.is_done(requests):
+        while not self.is_done(requests, SPINS if pause.is_short() else 1):
             if time.monotonic() > deadline or hopeless():
                 return self.is_done(requests)
             pause.take()
