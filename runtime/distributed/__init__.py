@@ -1,4 +1,4 @@
-"""`ingot.distributed`: processes that compute together, by shared memory on one machine and over TCP on several.
+"""`ingot.distributed`: processes that compute together, by shared memory on one machine, by MPI, or over TCP.
 
 Each process calls `init_process_group` with its rank. Then collectives work on tensors in place. `nn.parallel`'s
 DistributedDataParallel builds on it.

@@ -23,10 +23,9 @@ _WHOLE_BYTES = 1 << 13      # up to here every rank gets all arrays, where MPI c
 _WAITS = 0.0003             # seconds of tests without pauses for ranks to come
 _MOVES = 1.0                # seconds of tests without pauses while bytes move
 _GRACE = 0.5                # seconds for the bytes of a rank that has gone since
-_KINDS = {"f": (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT), "c": (ReduceOp.SUM, ReduceOp.AVG),
-          "i": tuple(op for op in ReduceOp if op is not ReduceOp.AVG),
-          "b": (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)}
-_KINDS["u"] = _KINDS["i"]   # MPI's minimum of floats loses nan, and its sum of truth values is none
+_BY_BITS = (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+_SUMS = (ReduceOp.SUM, ReduceOp.PRODUCT)
+_KINDS = {"f": (*_SUMS, ReduceOp.AVG), "c": (ReduceOp.SUM, ReduceOp.AVG), "i": _BY_BITS, "u": _BY_BITS, "b": _BY_BITS}
 _NAMES = {ReduceOp.SUM: "SUM", ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX",
           ReduceOp.BAND: "BAND", ReduceOp.BOR: "BOR", ReduceOp.BXOR: "BXOR"}
 _TYPES = {"f4": "FLOAT", "f8": "DOUBLE", "c8": "C_FLOAT_COMPLEX", "c16": "C_DOUBLE_COMPLEX", "b1": "UINT8_T",
@@ -194,9 +193,11 @@ class MPIChannel(Channel):
 
     def _native(self, op, dtype: np.dtype) -> tuple | None:
         """Return MPI's type and operation, if its reductions give the same bits on all ranks."""
-        if op not in _KINDS.get(dtype.kind, ()) or f"{dtype.kind}{dtype.itemsize}" not in _TYPES:
-            return None
-        return getattr(self.MPI, _TYPES[f"{dtype.kind}{dtype.itemsize}"]), getattr(self.MPI, _NAMES[op])
+        name = _TYPES.get(f"{dtype.kind}{dtype.itemsize}")
+        ops = _KINDS.get(dtype.kind, ())        # no minimum of floats, which loses nan in MPI, and no sum of truth values
+        if dtype.kind in "iu" and dtype.itemsize >= 4:
+            ops = (*ops, *_SUMS)                # Open MPI does not wrap sums of smaller integers around
+        return (getattr(self.MPI, name), getattr(self.MPI, _NAMES[op])) if name and op in ops else None
 
     def _reduce_in_order(self, a, op, note: str, out: np.ndarray):
         """Combine arrays in the order of ranks: each rank combines a share, and all gather the shares."""

@@ -328,3 +328,56 @@ if dist.get_rank() == 1:
     print("the last one", flush=True)
 """, 3)
     assert code == 0 and "the last one" in said, said
+
+
+# Processes of a rank.
+
+LOADERS = """
+import multiprocessing
+from ingot.utils import data
+
+
+class Squares(data.Dataset):
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, i):
+        return ingot.full((100,), float(i * i))
+
+
+def main():
+    dist.init_process_group(timeout=60)
+    total, dataset = ingot.zeros(1), Squares()
+    sampler = data.DistributedSampler(dataset, shuffle=False)
+    for _ in range(2):
+        for batch in data.DataLoader(dataset, batch_size=4, num_workers=2, sampler=sampler):
+            part = batch[:, 0].sum().reshape(1)
+            dist.all_reduce(part)
+            total += part
+    assert total.item() == 2 * sum(i * i for i in range(32)), total
+    print(multiprocessing.get_start_method(), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("runs", [1, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+def test_loaders_have_workers_in_ranks(runs, tmp_path):
+    for _ in range(runs):
+        code, said, _ = program(tmp_path, LOADERS, 2, timeout=110)
+        assert code == 0 and said.count("forkserver") == 2, said
+
+
+def test_the_start_method_of_a_program_stays(tmp_path):
+    code, said, _ = program(tmp_path, """
+import multiprocessing
+if __name__ == "__main__":
+    multiprocessing.set_start_method("spawn")
+    dist.init_process_group()
+    print(multiprocessing.get_start_method(), flush=True)
+    dist.destroy_process_group()
+""", 2)
+    assert code == 0 and said.count("spawn") == 2, said
