@@ -21,7 +21,7 @@ _FIXED = {       # (values taken, values left)
     "BEFORE_WITH": (1, 2), "BINARY_OP": (2, 1), "BINARY_SLICE": (3, 1), "BINARY_SUBSCR": (2, 1), "CALL_INTRINSIC_1": (1, 1),
     "COMPARE_OP": (2, 1), "CONTAINS_OP": (2, 1), "CONVERT_VALUE": (1, 1), "FORMAT_SIMPLE": (1, 1), "FORMAT_WITH_SPEC": (2, 1),
     "DELETE_SUBSCR": (2, 0), "GET_ITER": (1, 2 if _HAS_POSITION else 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1),
-    "LOAD_METHOD": (1, 2),
+    "LOAD_METHOD": (1, 2), **dict.fromkeys(("DICT_MERGE", "DICT_UPDATE", "LIST_APPEND", "LIST_EXTEND", "SET_UPDATE"), (1, 0)),
     "POP_TOP": (1, 0), "RETURN_VALUE": (1, 0), "STORE_ATTR": (2, 0), "STORE_DEREF": (1, 0), "STORE_GLOBAL": (1, 0),
     "STORE_SLICE": (4, 0), "STORE_SUBSCR": (3, 0), "TO_BOOL": (1, 1), "UNARY_INVERT": (1, 1), "UNARY_NEGATIVE": (1, 1),
     "UNARY_NOT": (1, 1), "UNARY_POSITIVE": (1, 1)}
@@ -76,7 +76,7 @@ def effect_of(ins) -> tuple | None:
     if name in _BUILT:
         return n, 1
     counted = {"BUILD_MAP": (2 * n, 1), "BUILD_CONST_KEY_MAP": (n + 1, 1), "CALL": (n + 2, 1), "CALL_KW": (n + 3, 1),
-               "UNPACK_SEQUENCE": (1, n), "FORMAT_VALUE": (1 + (n >> 2 & 1), 1)}
+               "MAKE_FUNCTION": (1 + n.bit_count(), 1), "UNPACK_SEQUENCE": (1, n), "FORMAT_VALUE": (1 + (n >> 2 & 1), 1)}
     return counted.get(name)
 
 

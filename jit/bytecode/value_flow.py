@@ -7,18 +7,20 @@ Code that makes a longer text of a text, stores it in a variable, drops it, or a
 on what it says.
 """
 
+import dis
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from .call_sites import depths_of
-from .stack import ENDS, JUMPS, effect_of, instructions_of, is_lookup, variables_of
+from .stack import CALLABLE_FIRST, ENDS, JUMPS, effect_of, instructions_of, is_lookup, variables_of
 
 _HARMLESS = frozenset(("IS_OP", "POP_TOP", "RETURN_VALUE", "TO_BOOL", "UNARY_NOT"))
 _CALLS = frozenset(("PRECALL", "CALL", "CALL_KW"))         # of the first two, the earlier one sees the operands
 _SEES_VARIABLES = frozenset(("locals", "vars", "eval", "exec", "_getframe", "currentframe", "stack"))
 _NEW_TABLES = frozenset((("BUILD_MAP", 0), ("BUILD_SET", 0), ("CALL", 0)))
 _CONTAINERS_IN = {"STORE_SUBSCR": 1, "CONTAINS_OP": 1, "DELETE_SUBSCR": 0, "POP_TOP": 0}     # which operand is the container
+_HAS_PRECALL = "PRECALL" in dis.opmap       # (Python 3.11)
 _AS_TEXT = 1           # conversion `!s`
 
 
@@ -53,6 +55,21 @@ def is_private_table(code, name: str) -> bool:
         _TableFlow(code).of_variable(name) is not None)
 
 
+class Called(NamedTuple):
+    """The positions of the calls of a function, and of those that get it, or a tuple with it, as an operand."""
+
+    calls: frozenset
+    receivers: frozenset
+
+
+@lru_cache(maxsize=1024)
+def calls_of_result(code, at: int) -> Called | None:
+    """Return where code calls the function that an instruction leaves; None if it does more with it."""
+    flow = _FunctionFlow(code)
+    found = flow.of_result(at)
+    return None if found is None else Called(frozenset(flow.called), frozenset([position for position, _ in found.calls]))
+
+
 class _Flow:
     """Places of a value, as (position of the next instruction, slot on the stack), and the variables that hold it."""
 
@@ -68,7 +85,8 @@ class _Flow:
         following = self._instructions[at + 1:at + 2]
         if not following or following[0].offset not in self._depths:
             return None
-        self._waiting.append((at + 1, self._depths[following[0].offset] - 1))
+        above = CALLABLE_FIRST and self._instructions[at].opname == "LOAD_GLOBAL" and self._instructions[at].arg & 1
+        self._waiting.append((at + 1, self._depths[following[0].offset] - 1 - above))
         return self._found()
 
     def of_variable(self, name) -> Takers | None:
@@ -165,6 +183,25 @@ class _TextFlow(_Flow):
         return name in _HARMLESS or name.startswith("POP_JUMP")
 
 
+class _FunctionFlow(_Flow):
+    """Flow of a function, and of tuples with it."""
+
+    def __init__(self, code):
+        super().__init__(code)
+        self.called: set = set()
+
+    def _take(self, ins, at, operand, slot) -> bool:
+        if ins.opname in _CALLS:
+            if operand > 1:
+                self._calls.add((at, operand - 2))
+            else:
+                self.called.add(at)
+            return True
+        if ins.opname == "BUILD_TUPLE":
+            self._waiting.append((at + 1, slot))
+        return ins.opname == "BUILD_TUPLE"
+
+
 class _TableFlow(_Flow):
     """Flow of a dictionary or set."""
 
@@ -176,7 +213,9 @@ def _taken_by(ins) -> int | None:
     """Return the number of values that an instruction takes off the stack, or None if unknown."""
     if ins.opname == "PRECALL":
         return ins.arg + 2
-    if ins.opname.startswith("POP_JUMP"):
+    if ins.opname == "CALL" and _HAS_PRECALL:       # which took the operands (`depths_of` counts so, too)
+        return 2
+    if ins.opname.startswith("POP_JUMP") or ins.opname.endswith("_OR_POP") or ins.opname == "FOR_ITER":
         return 1
     if ins.opname in ("JUMP_FORWARD", "JUMP_BACKWARD"):
         return 0

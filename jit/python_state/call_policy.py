@@ -74,6 +74,7 @@ from .call_rules import (
 from .chain_reads import ChainReads
 from .frames_apart import FramesApart
 from .iterators import is_file, is_library_iterator
+from .number_kinds import NumberKinds
 from .patched_builtins import (
     IS_ENABLED,
     PatchedCasts,
@@ -142,6 +143,7 @@ class CallPolicy:
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
         self.private = private
         reachable.on_operand = private.on_first = self.events.report_operations
+        self._kinds = NumberKinds(status, inputs)
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
 
@@ -235,6 +237,8 @@ class CallPolicy:
             recorder.reads.printed.unread.called(call)
         self._judge(call, call.function, call.args, call.kwargs)
         for x in call.operands():
+            if x is type:
+                self._kinds.passed_on(call)
             if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
                 self._judge(call, x, None, {})
 
@@ -374,6 +378,8 @@ class CallPolicy:
         elif function is _WARN or getattr(function, "__module__", "") == "_warnings":
             self._status.first_time = (f"{function.__name__}() was called at {call.line} by a name of its own (warnings.warn "
                                        "would come at every call)")
+        if function is type:
+            self._kinds.asked(call, args)
         function = real(function)
         kind = type(function)
         if function is id or function is hash:

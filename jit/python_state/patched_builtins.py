@@ -32,8 +32,9 @@ from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
-from ..bytecode.stack import Walk, instructions_of, of_code
+from ..bytecode.stack import instructions_of, of_code
 from ..bytecode.user_code import LIBRARIES
+from ..bytecode.value_flow import calls_of_result
 from ..errors.errors import TraceError
 from ..guards.frames import is_user
 from ..guards.guards import ReadCondition
@@ -233,53 +234,30 @@ class PatchedCasts:
         self.remove()
 
 
-class _Kinds(Walk):
-    """Walk that marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
-
-    def marked(self, ins, taken):
-        if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
-            return frozenset((ins.argval,))
-        return _united(taken) if ins.opname == "BUILD_TUPLE" else None
-
-
-def _united(marks) -> frozenset | None:
-    return frozenset().union(*filter(None, marks)) or None
-
-
 @of_code()
 def casts_of(code) -> dict:
     """Return {name of `CASTS` in code: may it be patched}: it is only called or used in `isinstance`, and types are not looked
     at."""
     if CASTS.keys().isdisjoint(code.co_names):
         return {}
-    used, more, walk = set(), set(), _Kinds()
-    for ins in instructions_of(code):
-        held = [*walk.stack, *walk.variables.values()]
-        taken = None if ins.is_jump_target else walk.step(ins)
-        if taken is None:               # values on the stack have unknown uses
-            more |= _united(held) or set()
-            walk = _Kinds()
-            if ins.is_jump_target:
-                taken = walk.step(ins)
-        if ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") and ins.argval in CASTS:
-            used.add(ins.argval)
-        if ins.opname == "LOAD_NAME" or _does_more(ins, taken or ()):
-            more |= {ins.argval} if ins.opname == "LOAD_NAME" else _united(taken) or set()
-        more |= _united(walk.variables.values()) or set()
-    return {name: name not in more and (name in _ANYWHERE or not looks_at_types(code)) for name in sorted(used)}
+    instructions = instructions_of(code)
+    loads = [(at, ins.argval) for at, ins in enumerate(instructions) if ins.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    found = [calls_of_result(code, at) for at, name in loads if name == "isinstance"]
+    tests = {call for f in found if f is not None for call in f.calls if instructions[call].arg == 2}
+    types_count = looks_at_types(code)
+    return {name: (name in _ANYWHERE or not types_count)
+                  and all(_only_calls(code, at, tests) for at, other in loads if other == name)
+            for name in sorted({name for _, name in loads} & CASTS.keys())}
 
 
-def _does_more(ins, taken) -> bool:
-    """Return whether an instruction does more with the marked values than to call them or `isinstance`."""
-    marks = _united(taken)
-    if marks is None or ins.opname == "BUILD_TUPLE":
+def _only_calls(code, at, tests) -> bool:
+    """Return whether code only calls the function that it loads, most of them with one argument, or gives it to `isinstance`,
+    which it calls at `tests`."""
+    instructions, found = instructions_of(code), calls_of_result(code, at)
+    name, how = instructions[at].argval, instructions[at].opname
+    if found is None or how == "LOAD_NAME" or not found.receivers <= tests:
         return False
-    if ins.opname != "CALL":
-        return True
-    called, operands = _united(taken[:2]), _united(taken[2:])
-    if called is not None and called <= {"max", "min"}:
-        return operands is not None
-    return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or operands is not None
+    return name in ("max", "min") or all(instructions[call].arg <= 1 for call in found.calls)
 
 
 _MOVERS = LIBRARIES.keys() | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
