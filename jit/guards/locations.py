@@ -21,6 +21,7 @@ from ..bytecode.reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain
 from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.numpy_scalars import NUMBERS, fixed, number_of
 from ..proxies.numpy_scalars import now as number_now
+from ..proxies.plain_values import put_plain
 from ..proxies.symbolic_tables import TABLES
 from ..proxies.threads import ThreadView, ThreadViews
 from .arg_pytree import TENSOR
@@ -217,13 +218,13 @@ class StateInputs:
             if value is not None and not isinstance(value, Tensor):
                 fixed(value)
         self._lengths = {}
-        self._put_back()
+        self._put_back(lambda value: put_plain(value, fixed))       # the function goes on with its own containers
 
     def __exit__(self, *exc):
         self._put_back()
 
-    def _put_back(self):
-        self.views.close()          # they hide what classes hold
+    def _put_back(self, plain=None):
+        self.views.close(plain)     # they hide what classes hold
         for owner, key, kind, value, before in reversed(self._stored):
             if load(owner, key, kind) is value:       # else the function has written there
                 store(owner, key, kind, before)

@@ -3,6 +3,7 @@
 import builtins
 import os
 import types
+from array import array
 from collections import OrderedDict, defaultdict, deque
 from operator import is_
 from typing import Any
@@ -23,6 +24,7 @@ _ANOTHER = object()
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 BUILTINS = vars(builtins)       # compared by identity: a recording patches functions there
 WHOLES = frozenset((set, np.ndarray))      # containers without items that have guards of their own
+WITH_MEMORY = frozenset((np.ndarray, bytearray, array))       # that an array may lie in
 PLAIN_CONTAINERS = frozenset((tuple, set, *RESTORED))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
@@ -202,7 +204,10 @@ class ArraySnapshot:
 
 
 def share_memory(a, x) -> bool:
-    """Return whether an array may share memory with an array or with an object that holds bytes."""
+    """Return whether an array may share memory with an array or with an object that holds bytes. Sets and the like have none.
+    """
+    if type(x) not in WITH_MEMORY:
+        return False
     return np.may_share_memory(a, x if type(x) is np.ndarray else np.frombuffer(x, np.uint8) if len(x) else ())
 
 

@@ -41,6 +41,22 @@ def plain_value(x: Any):
     return now(x)
 
 
+def put_plain(x, give, visited=frozenset()):
+    """Return a value with what `give` makes of the numbers in it; lists and dictionaries get them in place."""
+    if type(x) is tuple:
+        found = tuple([put_plain(v, give, visited) for v in x])
+        return found if any(a is not b for a, b in zip(x, found)) else x
+    if type(x) not in (list, dict):
+        return give(x)
+    if id(x) not in visited:
+        around = visited | {id(x)}
+        for key, value in x.items() if type(x) is dict else enumerate(x):
+            found = put_plain(value, give, around)
+            if found is not value:
+                x[key] = found
+    return x
+
+
 def _parts(x: Any) -> list:
     """Return (value, function that replaces it, if there is one) for all that an object holds."""
     if isinstance(x, (list, deque)):

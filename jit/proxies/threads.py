@@ -204,11 +204,13 @@ class ThreadViews:
         """Return the names of attributes of classes to which code has assigned, with the class."""
         return [f"{view.kind.__qualname__}.{view.name}" for view in self._views.values() if view.is_replaced]
 
-    def close(self):
+    def close(self, plain=None):
+        """Let all see what the thread has stored: numbers, and copies of containers with numbers, or what `plain` returns."""
+        plain = plain or (lambda value: mapped(value, now))
         kept = [view for view in self._views.values() if not view.is_replaced]
         for view in kept:       # a container that was stored may hold other values by now
             for obj in [obj for obj in self._keep if id(obj) in view.stored and view.own[id(obj)] is not MISSING]:
-                obj.__dict__[view.name] = mapped(view.own[id(obj)], now)
+                obj.__dict__[view.name] = plain(view.own[id(obj)])
         for view in kept:
             if view.hidden is MISSING:
                 type.__delattr__(view.kind, view.name)

@@ -30,6 +30,7 @@ from .patched_builtins import PatchedCasts
 from .read_log import ReadLog, is_shadowable, known_in_class
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+LISTED = "it lists the attributes of a tensor, among which a recording keeps some of its own; ask for them by name"
 _OWN = frozenset([name for name, value in vars(Tensor).items() if type(value) in _SIMPLE])
 
 
@@ -155,7 +156,7 @@ class DynamicAttributes:
         if self._inputs.is_symbolic and not with_classes:
             self.writes.fix_numbers()          # code reads the values past the proxies
         if isinstance(owner, Tensor):
-            _counts_by_attributes(owner)
+            self._known.refuse(LISTED)
         elif self._known.parts.taken.is_apart(owner):
             self._known.parts.taken.takes_all(owner)
         elif self._known.existed(owner):
@@ -317,7 +318,9 @@ class TensorAttributes:
         for n, (kind, key) in enumerate(steps):
             t = follow(base, steps[:n])
             if isinstance(t, Tensor):
-                if kind == "attr" and key in t.__dict__:
+                if kind == "attr" and key == "__dict__":
+                    self._known.refuse(LISTED)
+                elif kind == "attr" and key in t.__dict__:
                     self.add_read(t, key)
                 return True
         return False

@@ -47,7 +47,7 @@ from ..guards.snapshot import (
 from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, note_arguments
 from ..side_effects.writes import WriteLog
-from .attributes import TensorAttributes
+from .attributes import LISTED, TensorAttributes
 from .iterators import is_library_iterator
 from .patched_builtins import real
 from .reachable import Reachable, is_walked_anywhere
@@ -179,7 +179,9 @@ class ChainReads:
                 self.add(chain, cell, value)
         elif isinstance(value, Tensor):
             is_others = id(value) in self._known.passed or id(value) in self._known.tensors
-            if is_others and chain.steps and chain.steps[0][1] in value.__dict__:
+            if chain.steps[:1] == (("attr", "__dict__"),):
+                self._known.refuse(LISTED)
+            elif is_others and chain.steps and chain.steps[0][1] in value.__dict__:
                 self._tensors.add_read(value, chain.steps[0][1])
         elif id(value) not in self._known.own:
             chain, value = self._past_containers(chain, value)

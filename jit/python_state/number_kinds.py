@@ -42,8 +42,10 @@ class NumberKinds:
                             "write type(x) there")
 
 
-def _may_give_number(x) -> bool:
+def _may_give_number(x: Any) -> bool:
     """Return whether a value is a proxy, or a function in C that gets it may find one in it."""
     if type(x) in PROXIES or hasattr(type(x), "__next__"):
         return True
-    return any(type(v) in PROXIES for v in x) if isinstance(x, _FINITE) else is_instance(x) and hasattr(type(x), "__iter__")
+    if isinstance(x, _FINITE):
+        return any(type(v) in PROXIES for v in x)
+    return is_instance(x) and hasattr(type(x), "__iter__")

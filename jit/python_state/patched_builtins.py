@@ -43,6 +43,7 @@ from ..host.host_call import record
 from ..proxies import lazy_scalars
 from ..proxies.lazy_scalars import LazyScalar, as_number, forced
 from ..proxies.numpy_scalars import SymScalar, fixed
+from ..proxies.plain_values import put_plain
 from ..proxies.threads import is_alone
 from ..side_effects.deferred_print import written
 from . import progress_bars
@@ -286,7 +287,7 @@ def make_plain(frame):
 def settle_values(values):
     """Make the numbers in lists and dictionaries plain, for C code that looks at their types."""
     for x in values:
-        _plain(x, lambda v: fixed(forced(v)), set())
+        put_plain(x, lambda v: fixed(forced(v)))
 
 
 def _settle(frame, give):
@@ -294,25 +295,9 @@ def _settle(frame, give):
     count, local = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8), frame.f_locals
     for name in code.co_varnames[:count]:
         if name in local:
-            plain = _plain(local[name], give, set())
+            plain = put_plain(local[name], give)
             if plain is not local[name]:
                 local[name] = plain
-
-
-def _plain(x, give, visited: set):
-    """Return a value with plain numbers in it; lists and dictionaries get them in place."""
-    if type(x) is tuple:
-        found = tuple([_plain(v, give, visited) for v in x])
-        return found if any(a is not b for a, b in zip(x, found)) else x
-    if type(x) not in (list, dict):
-        return give(x)
-    if id(x) not in visited:
-        visited.add(id(x))
-        for key, value in x.items() if type(x) is dict else enumerate(x):
-            found = _plain(value, give, visited)
-            if found is not value:
-                x[key] = found
-    return x
 
 
 IS_ENABLED = logging.Logger.isEnabledFor.__code__

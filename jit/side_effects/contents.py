@@ -6,7 +6,6 @@ whole: their content after the run follows from that before, which is guarded.
 """
 
 import sys
-from array import array
 from collections import deque
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -42,6 +41,7 @@ from ..guards.memory_order import memory_order
 from ..guards.snapshot import (
     BUILTINS,
     WHOLES,
+    WITH_MEMORY,
     Apart,
     Exactly,
     HeldContent,
@@ -56,8 +56,6 @@ from ..proxies.numpy_scalars import fixed, now
 from ..proxies.symbolic_tables import TABLES, real_table
 from ..proxies.threads import is_alone, mapped
 from .effects import Target
-
-_WITH_MEMORY = (np.ndarray, bytearray, array)
 
 
 class ContainerLog:
@@ -240,7 +238,7 @@ class ContainerLog:
         _, first, _ = self._wholes[id(x)]
         if type(x) is np.ndarray and (x.shape != first.copy.shape or x.dtype != first.copy.dtype):
             return False
-        if type(x) in _WITH_MEMORY and self.overlaps(x):
+        if type(x) in WITH_MEMORY and self.overlaps(x):
             return False
         return type(x) is not set or _gives_order(first.keys, tuple(x))
 
@@ -306,7 +304,7 @@ class ContainerLog:
             return Exactly(now, expected)
         if id(now) in self._written:
             return expected if id(now) in self.sole_references else Exactly(now, expected)
-        kinds = _WITH_MEMORY if type(now) is np.ndarray else (type(now),)
+        kinds = WITH_MEMORY if type(now) is np.ndarray else (type(now),)
         others = {at: c for at, c in self._written.items() if type(c) in kinds}
         if not others:
             return expected

@@ -100,12 +100,13 @@ class Target:
         else:
             store(self.owner, self.key, self.kind, value)
 
-    def fix(self, give):
-        """Replace numbers in the written value by what `give` makes of them."""
+    def fix(self, give, put=mapped):
+        """Replace numbers in the written value by what `give` makes of them; `put` does so in copies of lists and dictionaries,
+        or in place."""
         value = self.value()
         if value is self.was and type(value) in RESTORED:       # writes to its items are targets of their own
             return
-        plain = mapped(value, give)
+        plain = put(value, give)
         if plain is not value:
             self.rewrite(plain)
 

@@ -22,7 +22,7 @@ from ..guards.snapshot import base_of, is_plain, snapshot
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
-from ..proxies.plain_values import leave_plain
+from ..proxies.plain_values import leave_plain, put_plain
 from .contents import ContainerLog
 from .effects import Target
 
@@ -76,7 +76,7 @@ class WriteLog:
         """Make symbolic numbers constants of this recording: others could see them, or code reads past the proxies."""
         self._inputs.fix()
         for t in self.targets.values():
-            t.fix(fixed)
+            t.fix(fixed, put_plain)       # (others may hold the same list)
 
     # Containers and namespaces that must not change.
 

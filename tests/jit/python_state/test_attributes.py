@@ -520,3 +520,9 @@ def test_results_have_the_attributes_that_they_were_given(make):
         assert seen(y) == seen(make(x)), i
         if isinstance(getattr(y, "tag", None), list):
             y.tag.append("later")
+
+
+@pytest.mark.parametrize("lists", [vars, dir, lambda t: list(t.__dict__), lambda t: [vars(v) for v in (t,)]])
+def test_listing_the_attributes_of_a_tensor_is_refused(lists):
+    with pytest.raises(jit.TraceError, match="lists the attributes of a tensor"):
+        jit.trace(lambda x: (x + 1, str(lists(x))))(ingot.ones(3))

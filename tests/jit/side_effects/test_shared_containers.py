@@ -2,9 +2,11 @@
 
 import collections
 
+import numpy as np
 import pytest
 
 import ingot
+from fuzzed_modules.life import compare
 from ingot import jit, nn
 from side_by_side import plain
 
@@ -186,3 +188,46 @@ def test_appends_to_a_full_deque_are_counted_exactly():
     history.extend([1.0, 2.0, 3.0])
     fn(ingot.ones(2))
     assert list(history) == [3.0, "a", "a"]
+
+
+HELD = """
+class Plain:
+    def __init__(self, a): self.a = a
+o, p, n = Plain([]), Plain([1]), 3
+def fn(x):
+    global n
+    out = []
+    n += 1
+    USE
+    return x, out
+def turn(i):
+    global n
+    n += i
+"""
+
+
+@pytest.mark.parametrize("use", [
+    "o.a = [n]; out.append(o.a); copy.copy(o)", "o.a = [n]; out.append(o.a); copy.copy(o); o.a.append(3)",
+    "o.a = [n]; t = o.a; copy.deepcopy(p); t.append(3); o.a.append(4)", "o.a = {'k': [n]}; out.append(o.a['k']); copy.copy(o)",
+    "o.a = [x.sum().item(), n]; out.append(o.a); copy.copy(o); out[0].append(2)", "o.a = p.a = [n]; copy.copy(o)",
+    "o.a = ([n], 2); out.append(o.a[0]); copy.copy(o)"])
+def test_a_list_with_numbers_stays_the_same_list_where_these_become_constants(use):
+    """Code that copies all attributes fixes the numbers that change."""
+    verdict, _ = compare(HELD.replace("USE", use))
+    assert verdict.kind == "same", verdict.text
+
+
+def test_an_array_takes_the_place_of_a_set():
+    table, written = {"k": set()}, {4}
+
+    @jit.trace
+    def fn(x):
+        written.add(4)
+        written.discard(5)
+        return x, 2 in table["k"], len(written)
+
+    for i in range(5):
+        written.add(5)
+        if i == 3:
+            table["k"] = np.ones(3, "f")
+        assert fn(ingot.ones(2))[1] is False
