@@ -12,7 +12,7 @@ from ..errors.errors import RecordingStatus
 from ..guards.locations import StateInputs
 from .patched_builtins import PROXIES, settle_values
 
-_FINITE = (tuple, set, frozenset, *map(type, ({}.keys(), {}.values(), {}.items())))
+_FINITE: Any = (tuple, set, frozenset, *map(type, ({}.keys(), {}.values(), {}.items())))
 _ONLY_TESTS = (isinstance, issubclass)
 
 
