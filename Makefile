@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 READY := $(VENV)/.ready
 
-.PHONY: help test test-peers peers test-slow test-ptx test-gpu lint types demo bench stubs clean
+.PHONY: help test test-peers peers test-slow test-mpi test-ptx test-gpu lint types demo bench stubs clean
 
 help:
 	@echo "make demo       install, then show the main job end to end"
@@ -62,6 +62,11 @@ test-peers: $(PEERS_READY)
 test-slow: $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz]"
 	$(BIN)/python -m pytest -m "slow and not peer" --whole-tables $(ARGS)
+
+# the ranks of tests are connected by MPI
+test-mpi: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi]"
+	INGOT_ENGINE=mpi $(BIN)/python -m pytest -m "not slow and not gpu" tests/runtime/distributed tests/runtime/nn/parallel $(ARGS)
 
 ARCH ?= 90
 test-ptx: $(READY)

@@ -26,10 +26,9 @@ class LocalChannel(Channel):
             lent[cuts[r]] = flat[cuts[r]]       # the own share is read by nobody
         engine.lend([group.ranks[r] for r in away], tag, note, block, a.nbytes)
         every = {r: as_array(self.receive(r, ticket, note), flat) for r, ticket in tickets[0].items()}
-        combine(op, [flat[cuts[here]] if r == here else every[r][cuts[here]] for r in range(n)], lent[cuts[here]])
+        target, mine = out.reshape(-1), cuts[here]
+        combine(op, [flat[mine] if r == here else every[r][mine] for r in range(n)], lent[mine], target[mine])
         engine.send([group.ranks[r] for r in away], tag, note, np.empty(0, np.uint8))
-        target = out.reshape(-1)
-        target[cuts[here]] = lent[cuts[here]]
         for r, ticket in tickets[1].items():
             self.receive(r, ticket, note)
             target[cuts[r]] = every[r][cuts[r]]

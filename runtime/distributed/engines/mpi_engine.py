@@ -78,7 +78,7 @@ class MPIEngine(Engine):
         self.failed: set[int] = set()                           # ranks that ended before the run did
         self._answers: dict[tuple, int] = {}                    # (rank, group): how many collectives it has begun
         self._arriving: dict[int, deque] = defaultdict(deque)   # messages of a rank whose bodies may be on their way
-        self._sending: deque = deque()                          # (request, memory)
+        self._sending: list = []                                # (request, memory)
         self._handles: dict[int, int] = {}                      # handles of processes on this machine, by descriptor
         self._poll = select.poll()
         self._end: Any = None                                   # barrier of ranks that have left
@@ -166,7 +166,7 @@ class MPIEngine(Engine):
 
     def _wait_for_receivers(self, size: int, note: str):
         deadline = time.monotonic() + self.patience
-        while self._sending and sum(m.size for _, m in list(self._sending)) + size > _MOST_WAITING:
+        while self._sending and sum(m.size for _, m in self._sending) + size > _MOST_WAITING:
             if time.monotonic() > deadline:
                 raise DistTimeoutError(f"rank {self.rank} waited {self.patience:g} s to send {note}: receivers take nothing in "
                                        "any more")
@@ -175,7 +175,8 @@ class MPIEngine(Engine):
     def _look(self) -> bool:
         """Take in what has arrived, if no other thread does; return whether more is on its way."""
         self.inbox.take_in(0.0)
-        if self._end is not None and self.progress.is_done([self._end]):
+        end = self._end
+        if end is not None and self.progress.is_done([end]):
             self._end = None
         return bool(self._sending) or self._end is not None or any(self._arriving.values())
 
@@ -210,8 +211,8 @@ class MPIEngine(Engine):
         return self._notice_ends() or arrived
 
     def _forget_sent(self):
-        while self._sending and self._sending[0][0].Test():
-            self._sending.popleft()
+        if self._sending:
+            self._sending = [pair for pair in self._sending if not pair[0].Test()]
 
     def _accept(self, sender: int, frame: np.ndarray):
         kind, length, group, tag, size = _FRAME.unpack_from(frame)

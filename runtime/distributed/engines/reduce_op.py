@@ -50,15 +50,17 @@ def combined(op, arrays) -> np.ndarray:
     return out
 
 
-def combine(op, arrays, out: np.ndarray):
+def combine(op, arrays, *outs: np.ndarray):
     """Write the combination of arrays, in their order, into contiguous memory, which may be that of one of them."""
-    parts, target = [np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1)
+    parts, targets, out = [np.ascontiguousarray(a).reshape(-1) for a in arrays], [out.reshape(-1) for out in outs], outs[0]
     kind = np.dtype(np.float32) if is_narrow(out.dtype) else out.dtype
     with np.errstate(all="ignore"):
-        for begin in range(0, target.size, _CHUNK):
+        for begin in range(0, out.size, _CHUNK):
             here = slice(begin, begin + _CHUNK)
             total = _chunk(op, [p[here] if p.dtype == kind else as_kind(p[here], kind) for p in parts])
-            target[here] = total if kind == out.dtype else as_kind(total, out.dtype)
+            total = total if kind == out.dtype else as_kind(total, out.dtype)
+            for target in targets:
+                target[here] = total
 
 
 def is_narrow(dtype: np.dtype) -> bool:
