@@ -8,6 +8,8 @@ that, a replay waits for one lock only while it holds no other one.
 from collections import Counter
 from typing import Any
 
+from ...ir.locks import Turn
+
 _TAKES = frozenset(("acquire", "acquire_lock", "__enter__"))
 _WAITS = ((), (True,), (-1,), (True, -1))        # operands of `acquire` with which it waits until it has the lock
 
@@ -20,38 +22,25 @@ class TakesLocks(Exception):
 
 
 class HeldLocks:
-    """Locks that a replay holds, until `release`."""
+    """Locks that a replay holds, from `take` to `turn.give_back`."""
 
     def __init__(self, locks: tuple):
-        self.locks = locks
-        self._taken: list = []
-        first = 0
-        try:
-            while not self._take(first):
-                first = len(self._taken)        # the one that was not free
-                self.release()
-        except BaseException:           # as of Ctrl-C while it waits
-            self.release()
-            raise
+        self.locks, self.turn = locks, Turn()
 
-    def _take(self, first: int) -> bool:
-        """Wait for the first lock, and take the others if they are free."""
-        self.locks = self.locks[first:] + self.locks[:first]
-        self.locks[0].acquire()
-        self._taken.append(self.locks[0])
-        for lock in self.locks[1:]:
-            if not lock.acquire(False):
-                return False
-            self._taken.append(lock)
-        return True
+    def take(self):
+        """Wait for one lock, and take the others if they are free; else wait for the one that was not, and so on."""
+        locks = self.locks
+        while True:
+            busy = next((i for i, lock in enumerate(locks) if not self.turn.takes(lock, *((False,) if i else ()))), None)
+            if busy is None:
+                return
+            locks = locks[busy:] + locks[:busy]
+            self.turn.give_back()
+            self.turn = Turn()
 
     def has(self, locks: tuple) -> bool:
         """Return whether it holds some locks, as often as they occur."""
-        return not Counter(map(id, locks)) - Counter(map(id, self._taken))
-
-    def release(self):
-        while self._taken:
-            self._taken.pop().release()
+        return not Counter(map(id, locks)) - Counter(map(id, self.turn.taken()))
 
 
 class LockLog:

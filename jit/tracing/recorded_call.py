@@ -107,7 +107,7 @@ class Call:
     def release(self):
         """Give back the locks that it holds."""
         if self.held is not None:
-            self.held.release()
+            self.held.turn.give_back()
 
     @cached_property
     def arrays(self) -> list:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...ir import config
 from ...ir.lazy import lazy
+from ...ir.locks import Turn
 from ...passes.schedule import plan_steps
 from ...runtime.core.host_results import forget
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES, Defaults, tls
@@ -160,10 +161,10 @@ class Traced:
         call.release()
         if why:
             return self._after_failure(m, call, why)
+        turn = Turn()
         try:
-            # An interrupt may come once the lock is taken, before that is known: it is given back in any case.
-            is_free = RECORDING.acquire(blocking=False)
-            if not is_free and not self._waits_to_record():
+            is_free = turn.takes(RECORDING, False)
+            if not is_free and not self._waits_to_record(turn):
                 return self._misses.run_eagerly(*call.arguments())
             # Another thread may have recorded something meanwhile, and there may be more to look up.
             if not is_free or self._looks_up_more() or self._is_outdated(call) or self._takes_more_apart(call):
@@ -173,8 +174,7 @@ class Traced:
             if not self._misses.should_run_eagerly(call):
                 return self._misses.record(call, family)
         finally:
-            if RECORDING._is_owned():
-                RECORDING.release()
+            turn.give_back()
         return self._misses.run_eagerly(*call.arguments())
 
     def _with_locks(self, locks, m, numerics, args, kwargs):
@@ -182,13 +182,14 @@ class Traced:
         self._stats["calls"] -= 1
         held = HeldLocks(locks)
         try:
+            held.take()
             return self._replay_or_record(m, numerics, args, kwargs, held)
         finally:
-            held.release()
+            held.turn.give_back()
 
-    def _waits_to_record(self) -> bool:
+    def _waits_to_record(self, turn) -> bool:
         """Wait until this thread may record; return False if the one that does waits for a lock, perhaps of this thread."""
-        while not RECORDING.acquire(timeout=_PATIENCE):
+        while not turn.takes(RECORDING, True, _PATIENCE):
             if LockLog.waiting is not None:
                 self._eager.add("another thread that records a function waits for a lock", None)
                 return False

@@ -8,11 +8,12 @@ number of threads, eager or traced.
 import secrets
 import struct
 from contextlib import contextmanager
+from itertools import islice
+from operator import length_hint
 
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.locks import new_lock
 from .device import CPU, as_device
 from .device_array import DeviceArray
 from .placement import key_on, on_device_of, put
@@ -20,17 +21,20 @@ from .state import Defaults, tls
 from .tensor import Tensor, wrap
 
 _WORD = 1 << 64
+_MOST_KEYS = 1 << 62      # of one seed
 _UINT64, _pack = np.dtype(np.uint64), struct.Struct("=2Q").pack_into
 
 
 class Generator:
-    """A stream of random keys; threads may share it."""
+    """A stream of random keys; threads may share it.
+
+    `_stream` is (seed, end of the count, iterator over the rest of the count). One call in C draws from the iterator. A lock would
+    stay closed where an exception from a signal handler comes while it is given back.
+    """
 
     def __init__(self, device="cpu"):
         self.device = as_device(device)
-        self._lock = new_lock()
-        self._seed = secrets.randbits(63)
-        self._call = 0
+        self.put((secrets.randbits(63), 0))
 
     def manual_seed(self, seed: int):
         """Start the stream of `seed`; negative seeds count from 2**64 down."""
@@ -52,25 +56,24 @@ class Generator:
     def initial_seed(self) -> int:
         """Return the seed of the stream."""
         _refuse("it asks for the seed of a random generator")
-        return self._seed
+        return self._stream[0]
 
     @property
     def place(self) -> tuple[int, int]:
         """The seed, and the count of keys drawn under it."""
-        with self._lock:
-            return self._seed, self._call
+        seed, end, left = self._stream
+        return seed, end - length_hint(left)
 
     def put(self, place: tuple[int, int]):
         """Move to a place, without telling recorders."""
-        with self._lock:
-            self._seed, self._call = place
+        seed, call = place
+        self._stream = seed, call + _MOST_KEYS, iter(range(call, call + _MOST_KEYS))
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Return the place of the next of `count` keys, all of which count as drawn; recorders are not told."""
-        with self._lock:
-            place = self._seed, self._call
-            self._call += count
-        agrees = tls.m.agrees
+        seed, end, left = self._stream
+        drawn = [next(left)] if count == 1 else [*islice(left, count)] or [end - length_hint(left)]
+        place, agrees = (seed, drawn[0]), tls.m.agrees
         return place if agrees is None else agrees(place)
 
     def key(self) -> Tensor:
@@ -119,7 +122,7 @@ class Generator:
         """Move to the place of a get_offset() under the same seed."""
         if not 0 <= int(offset) < _WORD:
             raise ArgumentError(f"set_offset takes what get_offset() gave, from 0 to 2**64 - 1, got {offset}")
-        state = wrap(np.array((self._seed, int(offset)), "<u8").view(np.uint8))
+        state = wrap(np.array((self._stream[0], int(offset)), "<u8").view(np.uint8))
         _refuse("it puts a random generator elsewhere")
         self.set_state(state)
 
@@ -128,13 +131,13 @@ class Generator:
         return Generator(self.device).set_state(self.get_state())
 
     def __reduce__(self):
-        return _restored, (self.device, self._seed, self._call)
+        return _restored, (self.device, *self.place)
 
     def __deepcopy__(self, memo):
         return self.clone_state()
 
     def __repr__(self):
-        return f"<ingot.Generator seed={self._seed} calls={self._call}>"
+        return "<ingot.Generator seed={} calls={}>".format(*self.place)
 
 
 def key_at(place: tuple[int, int]) -> Tensor:

@@ -1,6 +1,7 @@
 """Exceptions that come from elsewhere while code runs: at a chosen point, or from a signal."""
 
 import dis
+import functools
 import signal
 import sys
 from contextlib import contextmanager
@@ -17,21 +18,34 @@ TEXT = "from outside"
 _LOOKS = frozenset(opcode for name, opcode in dis.opmap.items() if name.startswith(("CALL", "RESUME", "JUMP_BACKWARD")))
 
 
+@functools.lru_cache(None)
+def _handlers(code) -> list:
+    return [(e.start, e.end, e.target) for e in dis._parse_exception_table(code)]       # type: ignore[attr-defined]
+
+
+def _handler_at(code, offset):
+    """Return where code goes on after an exception of an instruction."""
+    return next((target for start, end, target in _handlers(code) if start <= offset < end), None)
+
+
 class _Look:
     """A trace function that raises at a point where the interpreter looks for signals: after a call, where a frame starts, and
-    where a loop goes back."""
+    where a loop goes back. An exception after a call counts as one of the call. A trace function can only raise at the next
+    instruction, so points between two blocks of `try` are left out."""
 
     def __init__(self, left, kind):
         self.left, self.kind = left, kind
-        self.last: dict = {}            # frame -> the instruction that it ran last
+        self.last: dict = {}            # frame -> (opcode, place) of the instruction that it ran last
 
     def __call__(self, frame, event, arg):
         frame.f_trace_opcodes = True
         if event == "return":
             self.last.pop(frame, None)
         elif event == "opcode":
-            looks = self.last.get(frame) in _LOOKS
-            self.last[frame] = frame.f_code.co_code[frame.f_lasti]
+            code, at = frame.f_code, frame.f_lasti
+            opcode, before = self.last.get(frame, (0, 0))
+            looks = opcode in _LOOKS and _handler_at(code, before) == _handler_at(code, at)
+            self.last[frame] = code.co_code[at], at
             self.left -= looks
             if looks and self.left == -1:
                 raise self.kind(TEXT)

@@ -10,6 +10,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.jit.host.locks import HeldLocks, LockLog
+from interrupts import points_of, raised_at
 
 LOCKS = {
     "Lock": threading.Lock, "RLock": threading.RLock, "Condition": threading.Condition,
@@ -216,9 +217,36 @@ def test_an_interrupted_replay_gives_back_the_locks_that_it_took():
             raise KeyboardInterrupt
 
     first = threading.Lock()
+    held = HeldLocks((first, Interrupted()))
     with pytest.raises(KeyboardInterrupt):
-        HeldLocks((first, Interrupted()))
+        try:
+            held.take()
+        finally:
+            held.turn.give_back()
     assert not first.locked()
+
+
+@pytest.mark.parametrize("kind", [threading.Lock, threading.RLock], ids=["lock", "nested"])
+def test_no_exception_from_outside_leaves_a_lock_taken(kind):
+    """At any point of a replay that takes two locks."""
+    first, second, x = kind(), kind(), ingot.ones(1)
+
+    @jit.trace
+    def fn(x):
+        with first, second:
+            for _ in range(40):
+                x = (x * 2 + 1).sin()
+            return x
+
+    free: list = []
+    for _ in range(20):
+        fn(x)
+    assert fn.stats()["compiles"] == 1
+    for number in range(points_of(lambda: fn(x))):
+        raised_at(number, lambda: fn(x))
+        for lock in (first, second):
+            run(lambda lock=lock: free.append(lock.acquire(False)) or (free[0] and lock.release())).join(10)
+            assert free.pop(), number
 
 
 def test_a_lock_of_a_module_and_a_lock_that_is_replaced():
