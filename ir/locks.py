@@ -7,9 +7,8 @@ stay locked, too.
 
     lock = new_lock()       # threading.Lock(), new_rlock(), new_condition()
 
-A `with` block of a lock gives it back whatever happens, unless a profile or trace function runs around it: an exception from a
-signal handler may come in that function, just before the lock is given back. Code that runs while a call is recorded, where
-such a function does, takes no locks. `Turn` takes locks without a `with` block.
+A `with` block takes such a lock and gives it back in calls that no profile or trace function hears of. Otherwise an exception
+from a signal handler in that function would come just before the lock is given back. `Turn` takes locks without a `with` block.
 """
 
 import importlib
@@ -20,26 +19,49 @@ import weakref
 from collections import deque
 from functools import partial
 from itertools import compress, starmap
-from operator import methodcaller
+from operator import attrgetter, methodcaller
+from typing import Any
 
 _LONGEST = 10.0         # seconds that a fork waits for imports
 _known: dict[int, weakref.ref] = {}
 _release = methodcaller("release")
 
 
-def new_lock() -> threading.Lock:
+class Lock:
+    """A lock of Python, whose `with` block runs no Python code and causes no event of a call."""
+
+    __slots__ = ("__weakref__", "_acquire_restore", "_at_fork_reinit", "_enter", "_exit", "_is_owned", "_release_save",
+                 "acquire", "locked", "release")
+    __enter__ = property(attrgetter("_enter"))
+    __exit__ = property(attrgetter("_exit"))
+
+    def __init__(self, lock):
+        self._enter, self._exit = lock.__enter__, partial(lock.__exit__)        # a builtin would be reported
+        for name in self.__slots__:
+            if hasattr(lock, name) and name != "__weakref__":
+                setattr(self, name, getattr(lock, name))
+
+
+class Condition(threading.Condition):
+    """A condition with the `with` block of its lock."""
+
+    __enter__ = property(attrgetter("_lock._enter"))        # type: ignore[assignment]
+    __exit__ = property(attrgetter("_lock._exit"))          # type: ignore[assignment]
+
+
+def new_lock() -> Any:
     """Return a `threading.Lock` that is open in a forked process."""
-    return _entered(threading.Lock())
+    return _entered(Lock(threading.Lock()))
 
 
-def new_rlock():
+def new_rlock() -> Any:
     """Return a `threading.RLock` that is open in a forked process."""
-    return _entered(threading.RLock())
+    return _entered(Lock(threading.RLock()))
 
 
-def new_condition() -> threading.Condition:
+def new_condition() -> Any:
     """Return a `threading.Condition` whose lock is open in a forked process, and for which nobody waits there."""
-    return _entered(threading.Condition(new_rlock()))
+    return _entered(Condition(new_rlock()))
 
 
 class Turn:

@@ -28,8 +28,8 @@ _UINT64, _pack = np.dtype(np.uint64), struct.Struct("=2Q").pack_into
 class Generator:
     """A stream of random keys; threads may share it.
 
-    `_stream` is (seed, end of the count, iterator over the rest of the count). One call in C draws from the iterator. A lock would
-    stay closed where an exception from a signal handler comes while it is given back.
+    `_stream` is (seed, end of the count, iterator over the rest of the count). One call in C draws from the iterator, so
+    threads need no lock.
     """
 
     def __init__(self, device="cpu"):

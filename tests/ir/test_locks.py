@@ -13,7 +13,9 @@ import pytest
 
 import ingot
 from ingot.ir import cached_property, locks
+from ingot.jit.python_state.tracker import Tracker
 from ingot.runtime.cpu.compiler import compile as compiler
+from interrupts import Interrupted, raised_at
 from ir_modules import run_python
 
 ROOT = Path(ingot.__file__).parent
@@ -239,3 +241,89 @@ def test_children_of_busy_threads_work(request):
 def test_a_thousand_children_of_eight_busy_threads_work():
     said, errors = forks_fail(1000, 11, 8)
     assert said == ["failed 0"], f"seed 11: {errors}"
+
+
+LOCKS = {"lock": locks.new_lock, "nested": locks.new_rlock, "condition": locks.new_condition}
+
+
+def _block(lock):
+    with lock:
+        len("")
+
+
+def _turn(lock):
+    turn = locks.Turn()
+    try:
+        if turn.takes(lock, False):
+            len("")
+    finally:
+        turn.give_back()
+
+
+@pytest.mark.parametrize("block", [_block, _turn])
+@pytest.mark.parametrize("kind", LOCKS)
+@pytest.mark.parametrize("listener", ["profile", "signals"])
+def test_no_exception_from_outside_leaves_a_lock_closed(kind, block, listener):
+    """At any event of a profile function, as while a call is recorded, and wherever the interpreter looks for signals."""
+    lock, number = LOCKS[kind](), 0
+    while True:
+        if listener == "profile":
+            reached = _raised_at_event(number, lambda: block(lock))
+        else:
+            _, _, reached = raised_at(number, lambda: block(lock))
+        free: list = []
+        other = threading.Thread(target=lambda: free.append(lock.acquire(False)) or (free[0] and lock.release()))
+        other.start()
+        other.join()
+        assert free == [True], number
+        if not reached:
+            break
+        number += 1
+    assert number > 1
+
+
+def _raised_at_event(number, call) -> bool:
+    """Call a function, and raise at the event of a profile function with this number; return whether the call reached it."""
+    left = number
+
+    def profile(frame, event, arg):
+        nonlocal left
+        left -= arg is not sys.setprofile
+        if left == -1 and arg is not sys.setprofile:
+            raise Interrupted("from outside")
+
+    try:
+        sys.setprofile(profile)
+        call()
+    except Interrupted:
+        pass
+    finally:
+        sys.setprofile(None)
+    return left < 0
+
+
+def test_a_recording_gives_no_lock_back_where_it_could_be_interrupted():
+    """The search: no event of the functions that record is about a lock of ingot."""
+    heard, real = [], Tracker._event
+
+    def event(self, frame, event, arg):
+        owner = getattr(arg, "__self__", None) if event == "c_call" else None
+        if type(owner).__name__ in ("lock", "RLock") and str(frame.f_globals["__name__"]).startswith("ingot"):
+            heard.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        return real(self, frame, event, arg)
+
+    net = ingot.nn.Sequential(ingot.nn.Linear(4, 4), ingot.nn.Dropout(0.5), ingot.nn.ReLU(inplace=True))
+    optimizer = ingot.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        ingot.manual_seed(0)
+        optimizer.zero_grad()
+        loss = (net(x)[1:] + ingot.rand(4)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tracker, "_event", event)
+        ingot.jit.trace(step, fullgraph=True)(ingot.ones(3, 4))
+    assert not heard, set(heard)

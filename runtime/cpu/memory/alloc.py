@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.dim_order import inverse
-from ....ir.locks import new_lock
+from ....ir.locks import Turn, new_lock
 from .heap import Heap
 
 SMALL_BYTES = 128 * 1024
@@ -215,11 +215,13 @@ def _give_back(lease):
     size = lease.piece.size
     state.shelves[size].put(lease)
     state.unseen += 1
-    if (size > state.at_once or state.unseen >= _A_FEW) and state.lock.acquire(blocking=False):
+    if size > state.at_once or state.unseen >= _A_FEW:
+        turn = Turn()
         try:
-            _trim()
+            if turn.takes(state.lock, False):
+                _trim()
         finally:
-            state.lock.release()
+            turn.give_back()
 
 
 def _waiting() -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....ir.locks import new_lock
+from ....ir.locks import Turn, new_lock
 from ..stores.distributed_errors import DistBackendError, DistError, DistNetworkError
 from .shared_blocks import Block, SharedBlocks, mapped
 
@@ -73,13 +73,16 @@ class Link:
 
     def flush(self):
         """Return blocks that were read, unless a message is being sent, which does that as well."""
-        if (self._returns or self._dropped) and not self.broken and self._sending.acquire(blocking=False):
-            try:
+        if not (self._returns or self._dropped) or self.broken:
+            return
+        turn = Turn()
+        try:
+            if turn.takes(self._sending, False):
                 self._write([], (), None)
-            except DistNetworkError:
-                return          # a receiver or the next sender says so
-            finally:
-                self._sending.release()
+        except DistNetworkError:
+            return          # a receiver or the next sender says so
+        finally:
+            turn.give_back()
 
     def _write(self, parts: list, fds: tuple, wait: Callable[[], None] | None):
         """Send frames, then returns of blocks. Without `wait` nothing is sent if the socket is full."""
