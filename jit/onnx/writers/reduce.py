@@ -56,7 +56,7 @@ def _position(kind):
         if len(dim) == 1:
             return w.node(kind, name, axis=dim[0], keepdims=int(keepdim))
         rest = [d for d in range(x.ndim) if d not in dim]
-        reduced_last = w.transpose(name, [*rest, *dim])
+        reduced_last = w.transpose(name, [*rest, *sorted(dim)])
         rows = w.reshape(reduced_last, [*[x.shape[d] for d in rest], math.prod([x.shape[d] for d in dim])])
         found = w.node(kind, rows, axis=len(rest), keepdims=0)
         return w.reshape(found, tuple(1 if i in dim else n for i, n in enumerate(x.shape) if keepdim or i not in dim))
