@@ -41,20 +41,20 @@ def modules() -> list:
     return [m for path, m in sorted(sys.modules.items()) for room in ROOMS if f"{path}.".startswith(f"ingot.{room}.")]
 
 
-def functions(owner) -> list:
-    """Return the Python functions of a module or class, with those of its classes."""
+def functions(owner, here) -> list:
+    """Return the Python functions of a module or class, with those of its classes, that stand in the module `here`."""
     found = []
     for v in vars(owner).values():
-        v = v.fget if isinstance(v, property) else getattr(v, "__func__", v)
-        v = inspect.unwrap(v) if callable(v) else v
-        if getattr(v, "__module__", None) == getattr(owner, "__module__", getattr(owner, "__name__", None)):
-            found += [v] if isinstance(v, types.FunctionType) else functions(v) if isinstance(v, type) else []
+        v = v.fget if isinstance(v, property) else v.__func__ if isinstance(v, (classmethod, staticmethod)) else v
+        v = inspect.unwrap(v) if isinstance(v, types.FunctionType) else v
+        if isinstance(v, (types.FunctionType, type)) and v.__module__ == here:
+            found += functions(v, here) if isinstance(v, type) else [v]
     return found
 
 
 def start_inputs(name, folder):
     folder.mkdir(exist_ok=True)
-    for number, data in enumerate([reader_seeds.READERS[name][1](), *corpus_of(name).values()]):
+    for number, data in enumerate([*reader_seeds.honest_files(name), *corpus_of(name).values()]):
         (folder / f"start{number}").write_bytes(data)
 
 
@@ -65,7 +65,7 @@ def fuzz(name, folder, *options):
     reader, make = reader_seeds.READERS[name]
     reader(make())          # loads the modules
     for module in modules():
-        for function in functions(module):
+        for function in functions(module, module.__name__):
             atheris.instrument_func(function)
 
     def mutate(data, most, seed):

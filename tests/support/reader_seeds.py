@@ -68,6 +68,10 @@ def load_onnx(data):
     jit.from_onnx(data)
 
 
+def run_onnx(data):
+    jit.from_onnx(data)(ingot.ones(2, 3))
+
+
 def as_file(x) -> bytes:
     out = io.BytesIO()
     ingot.save(x, out)
@@ -80,7 +84,7 @@ def saved() -> bytes:
 
 def exported() -> bytes:
     with file_of(b"") as path:
-        jit.export(lambda x: (x * 2).relu().sum(-1), ingot.ones(2, 3), path)
+        jit.export(lambda x: (x * 2).relu().sum(-1), ingot.ones(2, 3), path, targets=())
         return path.read_bytes()
 
 
@@ -152,9 +156,17 @@ def onnx_model() -> bytes:
 # By name: (reader, a function that returns an honest file).
 READERS = {"ingot.save": (load, saved), "torch.save": (load, torch_file), "torch.save, legacy": (load, torch_legacy),
            "safetensors": (load, safetensors), "numpy pickles": (load, packed_array), "models": (load_model, exported),
-           "ONNX": (load_onnx, onnx_model), ".npy": (load_arrays, array), ".npz": (load_arrays, arrays),
+           "ONNX": (load_onnx, onnx_model),
+           "ONNX, run": (run_onnx, onnx_model), ".npy": (load_arrays, array), ".npz": (load_arrays, arrays),
            ".npz, compressed": (load_arrays, deflated), "checkpoints": (load_folder, folder),
            "checkpoints of pieces": (load_folder, pieces), "checkpoints of PyTorch": (load_folder, foreign_folder)}
+
+
+def honest_files(name) -> list:
+    """Return the honest file of a reader, and models of all kinds of operators for ONNX."""
+    import mutated_onnx  # which skips tests where onnx is missing
+
+    return [READERS[name][1](), *(mutated_onnx.models() if name.startswith("ONNX") else ())]
 
 
 SECONDS = 5         # of a processor
@@ -241,6 +253,10 @@ def inside_mutated(data: bytes, random, mutate=mutated) -> bytes:
     if length is not None:
         header = inside_mutated(data[8:8 + length], random, mutate)
         return struct.pack("<Q", len(header)) + header + data[8 + length:]
+    if data[:1] == b"\x08" and random.randrange(8):         # perhaps the version of an ONNX model
+        import mutated_onnx
+
+        return mutated_onnx.changed(data, random)
     if data[:1] == b"{" and random.randrange(4):
         with contextlib.suppress(ValueError, RecursionError):
             tree = json.loads(data)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import FileError, IngotError
+from ....ir.errors import FileError
+from ....ir.interrupts import is_interrupt
 from ....runtime.core.tensor import Tensor
 from ....runtime.serialization.read_budget import ReadBudget
 from ..format import proto
@@ -99,7 +100,7 @@ class Program:
         return [env[n] if n else None for n in self.outputs]
 
 
-_FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, MemoryError)
+_PACKAGE = __name__.partition(".")[0]
 
 
 def _results_of(step, inputs, env):
@@ -109,9 +110,9 @@ def _results_of(step, inputs, env):
         if len(results) < len(step.outputs) and any(step.outputs[len(results):]):
             raise FileError(f"ONNX operator {step.call.kind} gives {len(results)} results, the model names {len(step.outputs)}")
         return results
-    except IngotError:
-        raise
-    except _FAILURES as e:
+    except Exception as e:
+        if type(e).__module__.partition(".")[0] == _PACKAGE or is_interrupt(e, of_user=True):     # of ingot, or from a signal
+            raise
         types = ", ".join([f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
         raise FileError(f"ONNX operator {step.call.kind} of ({types}) cannot be computed: {type(e).__name__}: {e}") from e
 
