@@ -5,6 +5,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.dtype import FLOAT_CHARS
 from ....ir.errors import ArgumentError, DTypeError
+from ....ir.interrupts import is_interrupt
 from ....ir.opdef.op import NO_GRAD, OPS, Op
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.complex_numbers import magnitude, modulus
@@ -52,7 +53,9 @@ def unary(op, operate=operate):
             return operate(op, input)
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a)
-        except Exception:
+        except Exception as error:
+            if is_interrupt(error):
+                raise
             return operate(op, input)
         if a.__class__ is _ndarray:
             t = _new(Tensor)
@@ -83,7 +86,9 @@ def _binary(op, operate=operate):
             return operate(op, input, other)
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a, other._a)
-        except Exception:
+        except Exception as error:
+            if is_interrupt(error):
+                raise
             return operate(op, input, other)
         if a.__class__ is _ndarray:
             t = _new(Tensor)

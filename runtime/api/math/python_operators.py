@@ -6,6 +6,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.dim_order import FEWEST, in_pieces
+from ....ir.interrupts import is_interrupt
 from ....ir.opdef.op import NO_GRAD
 from ....ir.ops.core import elementwise as ew
 from ...core.dispatch import KERNELS, kernel_of
@@ -101,7 +102,9 @@ def _shortcut(op, ufunc, general, chars, uneven):
             return general(self, other)
         try:
             r = m.run(ufunc if few else KERNELS.get(op) or kernel_of(op), a, b)
-        except Exception:
+        except Exception as error:
+            if is_interrupt(error):
+                raise
             return general(self, other)
         if r.__class__ is _ndarray:
             t = _new(Tensor)
@@ -130,7 +133,9 @@ def _reflected_shortcut(op, ufunc, general):
             return general(self, other) if floats is None else method(floats, other)
         try:
             r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
-        except Exception:
+        except Exception as error:
+            if is_interrupt(error):
+                raise
             return general(self, other)
         if r.__class__ is _ndarray:
             t = _new(Tensor)
@@ -190,7 +195,9 @@ def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
             elif fits:
                 try:
                     m.run(ufunc, a, b, a)
-                except Exception:
+                except Exception as error:
+                    if is_interrupt(error):
+                        raise
                     return store_over(self, general(operand_to_overwrite(self), other), (other,), name)
                 wrote_plainly(self, name)
                 return self

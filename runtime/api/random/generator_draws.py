@@ -10,6 +10,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError
+from ....ir.interrupts import is_interrupt
 from ....ir.opdef.aval import Aval
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rn
@@ -57,7 +58,9 @@ def _drawn_here(op, generator, params) -> Tensor:
         if kind not in _accepted:
             _accept(kind, op, params)
         return wrap((KERNELS.get(op) or kernel_of(op))(place, **params))
-    except Exception:       # the general call raises the error
+    except Exception as error:       # the general call raises the error
+        if is_interrupt(error):
+            raise
         return op.call(key_at(place), **params)
 
 
