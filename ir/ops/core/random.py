@@ -223,7 +223,7 @@ def _log_factorial(k):
     table = np.array(LOG_FACTORIALS)
     n = np.maximum(k, 9.0) + 1
     series = (n - 0.5) * np.log(n) - n + 0.5 * np.log(2 * np.pi) + 1 / (12 * n) - 1 / (360 * n ** 3) + 1 / (1260 * n ** 5)
-    return np.where(k < 10, table[np.minimum(k, 9).astype(np.int64)], series)
+    return np.where(k < 10, table[np.fmin(k, 9).astype(np.int64)], series)
 
 
 RATES = "poisson takes rates of at least 0"

@@ -462,11 +462,14 @@ def _pad(x, *, low, high, interior, value=0):
     shape = _infer_pad(Aval(x.shape, dt.of(x)), low=low, high=high, interior=interior).shape
     if not any(interior) and max((*low, *high, 0)) == 0:
         return np.array(x[tuple([slice(-lo, -lo + n) for lo, n in zip(low, shape)])], order="C")
-    spread = tuple(n + max(0, n - 1) * gap for n, gap in zip(x.shape, interior))
-    full = np.full([s + max(0, lo) + max(0, hi) for s, lo, hi in zip(spread, low, high)], value, x.dtype)
-    full[tuple(slice(max(0, lo), max(0, lo) + s, gap + 1) for lo, s, gap in zip(low, spread, interior))] = x
-    cut = tuple(slice(max(0, -lo), full.shape[i] - max(0, -hi)) for i, (lo, hi) in enumerate(zip(low, high)))
-    return full[cut].reshape(shape) if 0 in shape else np.ascontiguousarray(full[cut])
+    found = np.full(shape, value, x.dtype)
+    kept = [range(max(0, -(lo // (gap + 1))), min(n, -((lo - size) // (gap + 1))))      # the elements inside the result
+            for n, size, lo, gap in zip(x.shape, shape, low, interior)]
+    if all(kept):
+        places = [slice(lo + k.start * (gap + 1), lo + (k.stop - 1) * (gap + 1) + 1, gap + 1)
+                  for k, lo, gap in zip(kept, low, interior)]
+        found[tuple(places)] = x[tuple([slice(k.start, k.stop) for k in kept])]
+    return found
 
 
 def _pad_vjp(g, out, x, *, low, high, interior, value=0):

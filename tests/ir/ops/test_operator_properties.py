@@ -31,6 +31,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
 KINDS = {"float": FLOATS, "int": INTS, "any": FLOATS + INTS + ("bool",), "number": FLOATS + INTS, "integral": INTS + ("bool",)}
 NAMES = sorted(SAMPLES)
+_FAR = 1 << 40
 
 
 def is_float(a):
@@ -216,3 +217,12 @@ def test_wrong_arguments_give_ingot_errors():
         x + y
     with pytest.raises(IngotError, match="matmul"):
         ops_linalg.matmul(x, y)
+
+
+@pytest.mark.parametrize("low, high, interior, want", [(_FAR, 2 - _FAR, 0, [7.0] * 5), (-_FAR, _FAR + 2, 0, [7.0] * 5),
+                                                       (1, -2 * _FAR, _FAR, [7.0, 1.0, 7.0, 7.0])])
+def test_padding_that_is_cut_again_takes_no_memory(low, high, interior, want):
+    how = {"low": (low,), "high": (high,), "interior": (interior,), "value": 7.0}
+    traced = jit.trace(lambda x: OPS["pad"](x, **how))
+    for found in (OPS["pad"](ingot.ones(3), **how), *[traced(ingot.ones(3)) for _ in range(3)]):
+        assert found.tolist() == want
