@@ -3,6 +3,7 @@
 MPI does not survive a fork. So processes that this one starts later come from a server of forks, which is started before MPI.
 """
 
+import ctypes
 import importlib.util
 import multiprocessing
 import sys
@@ -49,12 +50,25 @@ def library(timeout: float) -> Any:
         raise DistBackendError("MPI was left in this process, and cannot be started again")
     if not MPI.Is_initialized():
         _start_server_of_forks()
-        within(lambda: MPI.Init_thread(MPI.THREAD_MULTIPLE), timeout, "MPI_Init for all ranks")
+        within(lambda: _start(MPI), timeout, "MPI_Init for all ranks")
         util.Finalize(None, _leave, args=(MPI,), exitpriority=-100)
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise DistBackendError("MPI was started for one thread, and the engine 'mpi' calls it from several: start MPI with "
                                "MPI_THREAD_MULTIPLE, or leave its start to init_process_group()")
     return MPI
+
+
+def _start(MPI):
+    """Call MPI_Init_thread, which waits for all ranks, with the interpreter's lock released; mpi4py would keep it."""
+    start = getattr(ctypes.CDLL(MPI.__file__), "MPI_Init_thread", None)
+    if start is None:
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        return
+    code = start(None, None, MPI.THREAD_MULTIPLE, ctypes.byref(ctypes.c_int()))
+    if code:
+        raise DistBackendError(f"it failed with code {code}")
+    for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):
+        comm.Set_errhandler(MPI.ERRORS_RETURN)
 
 
 def within(work: Callable, timeout: float, what: str) -> Any:

@@ -330,6 +330,48 @@ if dist.get_rank() == 1:
     assert code == 0 and "the last one" in said, said
 
 
+TRAINING = """
+from ingot import nn, optim
+dist.init_process_group(timeout=60)
+rank, size = dist.get_rank(), dist.get_world_size()
+ingot.manual_seed(0)
+net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 3)))
+optimizer, draw = optim.SGD(net.parameters(), lr=0.1, momentum=0.9), ingot.Generator().manual_seed(1)
+for _ in range(8):
+    x, y = ingot.randn(24, 20, generator=draw), ingot.randint(0, 3, (24,), generator=draw)
+    loss = nn.functional.cross_entropy(net(x[rank::size]), y[rank::size])
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    mean = loss.detach()
+    dist.all_reduce(mean, dist.ReduceOp.AVG)
+    if rank == 0:
+        print("loss", repr(mean.item()), dist.group.WORLD.engine.name, flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_a_program_learns_the_same_under_both_launchers(tmp_path):
+    code, said, _ = program(tmp_path, TRAINING, 2)
+    environment = {k: v for k, v in os.environ.items() if k not in VARIABLES}
+    command = [sys.executable, "-m", "ingot.distributed.run", "--nproc-per-node", "2", str(tmp_path / "program.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment, check=False)
+    assert code == 0 and done.returncode == 0, said + done.stderr
+    by_mpi, by_memory = (re.findall(r"loss (\S+) (\w+)", text) for text in (said, done.stdout))
+    assert {e for _, e in by_mpi} == {"mpi"} and {e for _, e in by_memory} == {"local"} and len(by_mpi) == len(by_memory) == 8
+    np.testing.assert_allclose([float(x) for x, _ in by_mpi], [float(x) for x, _ in by_memory], rtol=1e-5)
+
+
+def test_a_rank_that_never_joins_is_waited_for_in_vain(tmp_path):
+    code, said, took = program(tmp_path, """
+if os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")) == "1":
+    time.sleep(6)
+else:
+    dist.init_process_group(timeout=1)
+""", 2)
+    assert code != 0 and "waited 1 s in MPI_Init for all ranks" in said and took < 30, said
+
+
 # Processes of a rank.
 
 LOADERS = """
