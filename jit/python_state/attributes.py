@@ -10,6 +10,7 @@ argument or a state input, counts by all attributes that users gave it.
 import types
 from typing import Any
 
+from ...runtime.api.register.lazy_methods import LateMethod
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
@@ -31,6 +32,9 @@ from .read_log import ReadLog, is_shadowable, known_in_class
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 LISTED = "it lists the attributes of a tensor, among which a recording keeps some of its own; ask for them by name"
+_OPERATIONS = frozenset([name for name, value in vars(Tensor).items()
+                         if name[:2] == "__" and isinstance(value, types.FunctionType)])
+_NO_ENTRIES = (type(MISSING), LateMethod)       # (nothing has run a method that has not loaded)
 _OWN = frozenset([name for name, value in vars(Tensor).items() if type(value) in _SIMPLE])
 
 
@@ -269,6 +273,10 @@ class TensorAttributes:
                     self._reads.add_attributes(cls.__qualname__, cls, (name,))
                 else:
                     self._reads.add_object_of_class(kind, name)
+            if kind is Tensor:
+                held = vars(Tensor)
+                self._reads.add_entries(Tensor, {name for name in (self._names & held.keys()) | _OPERATIONS
+                                                 if type(held.get(name, MISSING)) not in _NO_ENTRIES})
             hidden = frozenset().union(*found.values())
             for t in [t for t in tensors if hidden and not self._is_changing(t)]:
                 self._reads.add_absent("a tensor", t, hidden - t.__dict__.keys())

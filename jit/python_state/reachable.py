@@ -110,6 +110,7 @@ class Reachable:
     def see_module(self, m):
         if id(m) not in self._known.modules:
             self._known.modules[id(m)] = m
+            self._reads.add_entries(Module, {"__call__"})
             self._remember(m)
             for name, value in self._attributes_before(m):
                 self._contents.see(value, f"{type(m).__name__}.{name}", self._inputs)

@@ -148,6 +148,12 @@ class ReadLog:
         self.add_hidden(member.fget if type(member) is property else getattr(member, "__func__", member))
         return True
 
+    def add_entries(self, cls, names):
+        """Guard what a class of ingot's itself holds under some names, which users may replace."""
+        known = self.conditions.setdefault(("members", id(cls)), ClassMembers(cls))
+        held = vars(cls)
+        known.members.update({name: (held[name], "") for name in names - known.members.keys()})
+
     def add_attribute(self, text, owner, name, value):
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))

@@ -212,6 +212,7 @@ def test_a_class_has_one_test():
     traced = jit.trace(fn)
     traced(ingot.ones(2))
     (entry,) = traced._cache.all_entries()
-    lines = [line for line in lines_of(entry.guards.values(), {}) if ".version == " in line and "Structure" not in line]
+    guards = [g for g in entry.guards.values() if getattr(g, "owner", None) is not ingot.Tensor]
+    lines = [line for line in lines_of(guards, {}) if ".version == " in line and "Structure" not in line]
     assert 1 <= len(lines) <= 4
     assert sum(type(g) is class_entries.ClassMembers for g in entry.guards.values()) >= 1
