@@ -248,7 +248,7 @@ class CallPolicy:
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
         if site.is_set and site.method == "__class__":
-            self._sets_class(*operation.operands)
+            self._sets_class(operation, *operation.operands)
         for x in self._operands_in(operation.operands, site.reads_items):
             if site.is_attribute:
                 self._field(operation, x, site)
@@ -295,27 +295,28 @@ class CallPolicy:
         else:
             self._chains.add(Chain(FREE, text, ()), cell, root_value(cell, ""))
 
-    def _sets_class(self, owner):
+    def _sets_class(self, call, owner):
         """Note that code is about to change the class of an object. What it reads by the other class has no guards."""
         if self._reachable.has_met(owner) and id(owner) not in self._known.own:
-            self._status.first_time = f"it changes the class of {self._known.name_of(owner)}"
+            self._status.replaced = (f"it changes the class of {self._known.name_of(owner)} at {call.line}, and what it then "
+                                     "reads has no guards; do so outside of it")
 
     def _by_name(self, call, function, args):
         """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
         kind, attributes = type(function), self._chains.attributes
         if kind is types.WrapperDescriptorType and type(args[0]) in _FIELDS and len(args) > 1:       # `Class.field.__get__(x)`
-            self._attribute(_FIELD_CALLS.get(function.__name__), args[1], args[0].__name__)
+            self._attribute(call, _FIELD_CALLS.get(function.__name__), args[1], args[0].__name__)
         elif kind is types.MethodWrapperType and type(function.__self__) in _FIELDS:
-            self._attribute(_FIELD_CALLS.get(function.__name__), args[0], function.__self__.__name__)
+            self._attribute(call, _FIELD_CALLS.get(function.__name__), args[0], function.__self__.__name__)
         elif kind is types.MethodWrapperType and function.__name__ in _LOOKUPS:         # `x.__setattr__`, stored
-            self._attribute(_LOOKUPS[function.__name__], function.__self__, args[0])
+            self._attribute(call, _LOOKUPS[function.__name__], function.__self__, args[0])
         elif kind is types.WrapperDescriptorType and function.__name__ in _LOOKUPS and len(args) > 1:
-            self._attribute(_LOOKUPS[function.__name__], *args[:2])
+            self._attribute(call, _LOOKUPS[function.__name__], *args[:2])
         elif kind is operator.attrgetter:
             for path in function.__reduce__()[1]:
                 owner = args[0]
                 for name in path.split("."):
-                    self._attribute(getattr, owner, name)
+                    self._attribute(call, getattr, owner, name)
                     owner = _stored(owner, name)
         elif function is super and len(args) == 2:
             self._reads.add_inherited(call.frame.f_code.co_names, *args)
@@ -328,11 +329,11 @@ class CallPolicy:
         elif function in (dir, vars):
             attributes.query_all(args[0], function is dir)
         elif function in (setattr, delattr):
-            self._attribute(setattr, *args[:2])
+            self._attribute(call, setattr, *args[:2])
         elif function is hasattr:
             attributes.query(*args[:2])
         elif function is getattr and len(args) > 1:
-            self._attribute(getattr, *args[:2])
+            self._attribute(call, getattr, *args[:2])
 
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
@@ -354,7 +355,7 @@ class CallPolicy:
                 self._reads.add_condition(ReadCondition.of((function.__name__, id(x), id(cls)), functools.partial(
                     _answer, function, x, cls), text))
 
-    def _attribute(self, how, owner, name):
+    def _attribute(self, call, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
         attributes = self._chains.attributes
         if type(owner) is types.CellType and name == "cell_contents":
@@ -364,7 +365,7 @@ class CallPolicy:
             if self._known.existed(owner):
                 self._reachable.use_all(_stored(owner, name))
         elif name == "__class__":
-            self._sets_class(owner)
+            self._sets_class(call, owner)
         elif how is setattr and type(name) is str and self._known.existed(owner):
             before = follow(owner, (("attr", name),))
             attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")

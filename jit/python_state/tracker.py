@@ -24,7 +24,7 @@ from ..bytecode.identity import asks_identity
 from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
-from ..errors.errors import FirstTimeError, RecordingStatus
+from ..errors.errors import RecordingStatus, ReplacedError
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
@@ -362,7 +362,8 @@ class Tracker:
         """Return the writes that a replay repeats; raise if one cannot be repeated. `made` decides what the run has made."""
         replaced = self.inputs.views.replaced()
         if replaced:
-            raise FirstTimeError(f"it assigns to {replaced[0]} of a class, in whose objects that number changes between calls")
+            raise ReplacedError(f"it assigns to {replaced[0]}, an attribute of a class, and in objects of that class the "
+                                "number changes between calls; assign outside of it")
         return self.writes.repeated(self.written(), made)
 
     def finish(self, effects=(), toggled=(), touched=(), held=()) -> list:

@@ -199,8 +199,8 @@ ERRORS = [Row(*row) for row in (
     ("tensor that was never used",
      "w = ingot.ones(3, requires_grad=True)\ny = (w * 2)\ndef f(x):\n    (x * y).sum().backward()  #!\n    return x",
      "never used", "same traced function"),
-    ("class of a module", "class A(nn.Module):\n    def forward(self, x): return x\nclass B(A): pass\nnet = A()\ndef f(x):\n"
-     "    net.__class__ = B\n    return net(x)", "class of net", "outside"),
+    ("class of a number by another name of type", "kind_of = type\ndef f(x):\n    return kind_of(x.sum().item())  #!",
+     "class of a number", r"write type\(x\)"),
     ("other sizes of memory that is written", "X = ingot.ones(2, 3)\nARGS = X[0],\ndef f(x, row):\n    x.mul_(2.0)\n"
      "    x.t_()  #!\n    return x", "several tensors", "clone"),
     ("a dimension of dynamic=", "OPTIONS = dict(dynamic={'x': {5: 'n'}})\ndef f(x): return x", "dimension 5 of x",
@@ -259,6 +259,12 @@ FULLGRAPH = [Row(*row) for row in (
      "def f(x):\n    return x * 2\ndef call(f):\n    with M(): f(X)", "TorchFunctionMode", "inside of the traced function"),
     ("saved tensors", "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    return x * w\ndef call(f):\n"
      "    with ingot.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): f(X)", "saved_tensors_hooks", "checkpoint"),
+    ("class of a module", "class A(nn.Module):\n    def forward(self, x): return x\nclass B(A): pass\nnet = A()\n"
+     "def f(x):\n    net.__class__ = B\n    return net(x)\ndef call(f):\n    for i in range(9): f(X)",
+     r"class of [AB] at \S+:\d+", "outside"),
+    ("attribute of a class",
+     "class C: n = 0\nc = C()\nc.n = 1\ndef f(x):\n    c.n += 1\n    C.n = c.n\n    return x * c.n\n"
+     "def call(f):\n    for i in range(9): f(X)", r"assigns to C\.n", "outside"),
     ("replaced objects", "class C: pass\nh = C()\nh.value = len\ndef f(x):\n    h.value = lambda: 3\n    return x * 2\n"
      "def call(f):\n    for i in range(9): f(X)", r"puts a function that it has made into h\.value", "make it outside"),
     ("part of an array that is left", "class S: pass\ns = S()\ndef f(x):\n    s.a = x.numpy()[1:]\n    return x * 2\n"
