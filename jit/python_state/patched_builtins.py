@@ -388,8 +388,21 @@ def real(x):
     return _REAL.get(id(x), x)
 
 
+class _MethodOfThread:
+    """A patched method of a class, which only the thread of the recording finds there."""
+
+    __slots__ = ("patched", "really")
+
+    def __init__(self, really, patched):
+        self.really, self.patched = really, patched
+
+    def __get__(self, obj, kind=None):
+        return (self.really if tls.m.recorder is None else self.patched).__get__(obj, kind)
+
+
 class PatchedBuiltins:
-    """Context in which the functions are patched, and report to a tracker."""
+    """Context in which the functions are patched, and report to a tracker. Other threads find patched functions of modules,
+    which do the same as the originals there; methods of classes are patched for this thread alone."""
 
     def __init__(self, tracker):
         self._patches: list = [(builtins, "print", functools.partial(_patched_print, tracker))]
@@ -405,7 +418,7 @@ class PatchedBuiltins:
             other: Any = functools.wraps(really)(make(really))
             self._before.append((module, name, really, other))
             _REAL[id(other)] = real(really)
-            setattr(module, name, other)
+            setattr(module, name, _MethodOfThread(really, other) if isinstance(module, type) else other)
         return self
 
     def __exit__(self, *exc):
