@@ -30,6 +30,7 @@ from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user, unprofiled
 from ..guards.guards import Condition
+from ..host.host_call import record
 from ..proxies.lazy_scalars import forced, operand, operands
 from ..proxies.numpy_scalars import SymScalar
 from .alias_table import AliasTable
@@ -69,6 +70,18 @@ class HostLog:
         """Append a host function without results, which runs at the end of every call."""
         if self._recorder.permits("host"):
             self.steps.append((step, [self._recorder.value_of(t) for t in tensors]))
+
+    def call(self, function, tensors, key) -> list:
+        """Call a function of tensors that changes nothing else in this process; every replay does, too."""
+        for t in tensors:
+            self._recorder.pin_sizes(t)
+        return record(self._recorder, function, tuple(tensors), {}, is_quiet=True, key=key)
+
+    def leaves_open(self, reason: str, is_open=True):
+        """Note work that another part of the call must finish, or that it has: a replay would leave it to nobody."""
+        r = self._recorder
+        if is_open or r.runs_as_it_is == reason:
+            r.runs_as_it_is = reason if is_open else ""
 
     def results(self, tensors, outputs, **params):
         """Append a host function whose results are the tensors `made`."""

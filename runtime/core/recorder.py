@@ -80,6 +80,13 @@ class SparseEvents(Protocol):
     def parts_read(self, t): ...                            # indices or values of another one are about to be used
 
 
+class HostCalls(Protocol):
+    """Host calls of a traced function."""
+
+    def call(self, function, tensors, key) -> list: ...     # call a function of tensors, now and in every replay
+    def leaves_open(self, reason, is_open=True): ...        # work has begun that must end in the same call, or has ended
+
+
 class Recorder(Protocol):
     """A recorder of one run."""
 
@@ -95,6 +102,8 @@ class Recorder(Protocol):
     def layouts(self) -> LayoutEvents: ...
     @property
     def sparse(self) -> SparseEvents: ...
+    @property
+    def hosts(self) -> HostCalls: ...
 
     # Operators.
     def plain(self, op, args, params) -> tuple: ...         # return (args, params) as an operator takes them

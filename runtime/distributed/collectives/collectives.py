@@ -17,6 +17,7 @@ from ..engines.reduce_op import ReduceOp, check_op, combined
 from ..groups.world import member_of
 from ..stores.distributed_errors import DistTimeoutError
 from ..stores.store import seconds
+from .traceable import done_in_order, traceable
 
 _SIGNS = -2         # tag of the messages of monitored barriers
 _GRACE = 0.1        # seconds to take in a message that has been sent
@@ -95,6 +96,7 @@ def place_of(group, rank, group_rank, what, default=None) -> int:
 # One value for all.
 
 
+@traceable(reads=("tensor",), writes=("tensor",))
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     """Replace the tensor on every rank by the combination of all of them."""
     group = member_of(group, "all_reduce")
@@ -117,6 +119,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     return works[-1] if works else None
 
 
+@traceable(reads=("tensor",), writes=("tensor",))
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
     """Replace the tensor on rank `dst` by the combination of all of them."""
     group = member_of(group, "reduce")
@@ -139,6 +142,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     return group.run(work, async_op)
 
 
+@traceable(reads=("tensor",), writes=("tensor",))
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     """Replace the tensor on every rank by that of rank `src`."""
     group = member_of(group, "broadcast")
@@ -164,16 +168,21 @@ def copy_from(group, first: int, tensors, what: str):
     for t in tensors:
         kinds.setdefault(t._a.dtype, []).append(t)
     for kind, same in kinds.items():
-        flat = np.concatenate([host(t).reshape(-1) for t in same])
-        note = f"module state of {flat.size} {kind.name}"
-        found: list = []
-        group.run(lambda flat=flat, note=note, found=found: found.append(group.channel.broadcast(flat, first, note)), False)
-        if group.rank() != first:
-            ends = np.cumsum([t._a.size for t in same])[:-1]
-            for t, piece in zip(same, np.split(found[0], ends)):
-                deliver(t, piece, what)
+        sizes = [t._a.size for t in same]
+        note = f"module state of {sum(sizes)} {kind.name}"
+
+        def exchange(*tensors, note=note, sizes=sizes):
+            flat, found = np.concatenate([host(t).reshape(-1) for t in tensors]), []
+            group.run(lambda: found.append(group.channel.broadcast(flat, first, note)), False)
+            return [wrap(piece.reshape(t._a.shape)) for t, piece in zip(tensors, np.split(found[0], np.cumsum(sizes)[:-1]))]
+
+        for t, value in zip(same, done_in_order(exchange, same, (note, first))):
+            if group.rank() != first:
+                with no_grad():
+                    write(t, on_device_of(value, t), what)
 
 
+@traceable()
 def barrier(group=None, async_op=False, device_ids=None):
     """Return when all ranks have arrived. `device_ids` are ignored: processes meet, not devices."""
     group = member_of(group, "barrier")
@@ -182,6 +191,7 @@ def barrier(group=None, async_op=False, device_ids=None):
     return group.run(lambda: group.channel.barrier("barrier"), async_op)
 
 
+@traceable()
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     """Wait for all ranks; raise an error that names a rank missing after the timeout, or with `wait_all_ranks` all of them."""
     group = member_of(group, "monitored_barrier")
@@ -213,6 +223,7 @@ def _wait_for_each(group, limit: float, also_after_missing: bool):
 # A value from each.
 
 
+@traceable(reads=("tensor",), writes=("tensor_list",))
 def all_gather(tensor_list, tensor, group=None, async_op=False):
     """Fill the list with every rank's tensor."""
     group = member_of(group, "all_gather")
@@ -230,6 +241,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     return group.run(work, async_op)
 
 
+@traceable(reads=("input_tensor",), writes=("output_tensor",))
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
     """Fill a tensor with every rank's tensor, one after the other."""
     group = member_of(group, "all_gather_into_tensor")
@@ -251,6 +263,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     return group.run(work, async_op)
 
 
+@traceable(reads=("tensor",), writes=("gather_list",))
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
     """Fill the list on rank `dst` with every rank's tensor."""
     group = member_of(group, "gather")
@@ -279,6 +292,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 # A value for each.
 
 
+@traceable(reads=("scatter_list",), writes=("tensor",))
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
     """Fill the tensor on each rank with that rank's entry of the list on rank `src`."""
     group = member_of(group, "scatter")
@@ -304,6 +318,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     return group.run(work, async_op)
 
 
+@traceable(reads=("input_list",), writes=("output",))
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
     """Fill `output` on rank i with the combination of every rank's i-th tensor."""
     group = member_of(group, "reduce_scatter")
@@ -321,6 +336,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     return group.run(work, async_op)
 
 
+@traceable(reads=("input",), writes=("output",))
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
     """Run reduce_scatter on one tensor, split into a piece for each rank."""
     group = member_of(group, "reduce_scatter_tensor")
@@ -341,6 +357,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     return group.run(work, async_op)
 
 
+@traceable(reads=("input_tensor_list",), writes=("output_tensor_list",))
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
     """Send the i-th tensor to rank i, and receive one from each; sizes may differ from rank to rank."""
     group = member_of(group, "all_to_all")
@@ -362,6 +379,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     return group.run(work, async_op)
 
 
+@traceable(reads=("input",), writes=("output",))
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
     """Run all_to_all on one tensor, split along its first dimension (evenly, or by the given sizes)."""
     group = member_of(group, "all_to_all_single")

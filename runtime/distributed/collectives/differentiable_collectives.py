@@ -11,7 +11,7 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
 from ..engines.reduce_op import ReduceOp, check_op
-from ..groups.world import member_of
+from ..groups.world import NON_MEMBER, the_group
 from . import collectives
 from .collectives import check_tensor, place_of
 
@@ -20,10 +20,9 @@ __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broad
 
 
 def _group_for(group, what):
-    member = member_of(group, what)
-    if member is None:
+    if group is NON_MEMBER:
         raise ArgumentError(f"{what} needs a group that this rank is in")
-    return member
+    return the_group(group)
 
 
 def _check_sum(tensor, op, what):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
+from ...core.state import tls
 from ..engines.engine import Engine
 from ..stores.distributed_errors import DistError, DistTimeoutError
 from ..stores.store import seconds
@@ -111,6 +112,8 @@ class ProcessGroup:
 
     def run(self, work, async_op: bool):
         """Run a collective after those before it: at once, or asynchronously (returns a Work)."""
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it talks to other processes", "call collectives of ingot.distributed, or do so outside")
         with self._lock:
             busy = self._pending > 0
             if async_op or busy:

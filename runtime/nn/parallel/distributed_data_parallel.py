@@ -114,9 +114,9 @@ class DistributedDataParallel(Module, Joinable):
 
     def _announce(self, syncs: bool) -> int:
         """Tell ended processes that this one goes on and whether it averages gradients; return the rank whose buffers count."""
+        group = member_of(self.process_group, "DistributedDataParallel.join")       # refuses inside a trace
         Join.notify_join_context(self)
         self._count_active()
-        group = self.process_group
         return _max_over_processes(group, group.rank() if syncs else -1)
 
     def _count_active(self):

@@ -4,6 +4,7 @@ Parameters are grouped in buckets, in the likely order of their gradients. A ful
 same order on every process. With the last gradient, backward waits for pending buckets and writes the averages.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,18 @@ from ...autograd.grad_mode import no_grad
 from ...core.device_array import DeviceArray, zeros_on_device_of
 from ...core.node import Leaf, Output
 from ...core.placement import on_device_of
+from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ...distributed.collectives.collectives import host
+from ...distributed.collectives.traceable import done_in_order
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.groups.futures import Future
-from ...distributed.groups.world import member_of
 from ...distributed.training.grad_bucket import GradBucket
 
 FIRST_BUCKET_BYTES = 1 << 20
+_OPEN = ("it calls a DistributedDataParallel, and leaves the average of gradients to a backward outside; call backward in it,"
+         " or the module under no_grad")
 
 
 class Bucket:
@@ -38,7 +42,7 @@ class Bucket:
             if p.grad is not None and p.grad.is_sparse:
                 p.grad = p.grad.to_dense()
         grads = [zeros_like(p) if p.grad is None else p.grad for p in self.params]
-        if grads[0]._a.__class__ is DeviceArray:
+        if grads[0]._a.__class__ is DeviceArray or tls.m.recorder is not None:
             return FUNCTIONS["cat"]([g.detach().reshape(-1) for g in grads])
         return wrap(np.concatenate([g._a.reshape(-1) for g in grads]))
 
@@ -59,7 +63,7 @@ class Bucket:
                     write(p.grad, piece, "DistributedDataParallel")
 
     def _pieces(self, flat) -> list:
-        if flat._a.__class__ is DeviceArray:
+        if flat._a.__class__ is DeviceArray or tls.m.recorder is not None:
             return [piece.reshape(p.shape) for piece, p in zip(flat.split(self.sizes), self.params)]
         parts = np.split(flat._a.reshape(-1), np.cumsum(self.sizes)[:-1])
         return [wrap(part.reshape(p._a.shape)) for part, p in zip(parts, self.params)]
@@ -115,6 +119,38 @@ def reachable_leaves(outputs) -> set:
     return {n for n in seen if type(n) is Leaf}
 
 
+class Average:
+    """Average of a flat gradient over processes, in the background. A trace starts and finishes it at every call."""
+
+    _numbers = itertools.count()
+    _under_way: dict = {}           # number -> (`Work`, the array that it fills)
+
+    def __init__(self, group, divisor: int, flat):
+        self.group, self.divisor = group, divisor
+        self.key = f"gradients of {flat._a.size} {flat.dtype.np.name}", divisor
+
+    def start(self, flat) -> list:
+        """Begin, and return a number that stands for the result."""
+        mine, group = host(flat), self.group
+        out = np.empty_like(mine)
+        op = ReduceOp.AVG if self.divisor == group.size() else ReduceOp.SUM
+
+        def work():
+            group.channel.all_reduce(mine, op, self.key[0], out)
+            if op is not ReduceOp.AVG:
+                np.divide(out, out.dtype.type(self.divisor), out=out)
+
+        number = next(self._numbers)
+        self._under_way[number] = group.run(work, True), out
+        return [wrap(np.array([number]))]
+
+    def finish(self, token, flat) -> list:
+        """Return the result, once it is there. The gradient is read until then."""
+        work, out = self._under_way.pop(token._a.item())
+        work.wait()
+        return [wrap(out)]
+
+
 class Reducer:
     """The reduction of gradients during backward passes."""
 
@@ -143,6 +179,9 @@ class Reducer:
             raise AutogradError(f"the last backward gave no gradient to the parameters {missing}, so the processes could not "
                                 "finish averaging. If the loss does not use them, say find_unused_parameters=True, and make "
                                 "sure that all of forward's outputs take part in the loss")
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.hosts.leaves_open(_OPEN)
         self.active, self.detects_unused, self.has_started = True, find_unused, False
         self.arrived = [False] * len(self.params)
         self.used = np.ones(len(self.params), np.int32)
@@ -157,7 +196,6 @@ class Reducer:
 
     def _arrived(self, i):
         if not self.has_started:
-            member_of(self.group, "DistributedDataParallel")        # raises inside a traced function
             self.has_started = True
             self.arrived = [not used for used in self.used]
         self.arrived[i] = True
@@ -171,23 +209,9 @@ class Reducer:
         if self.hook is not None:
             self._call_hook(bucket, flat)
             return
-        group, divisor, mine, found = self.group, self.divisor, host(flat), []
-        note = f"gradients of {mine.size} {mine.dtype.name}"
-        op = ReduceOp.AVG if divisor == group.size() else ReduceOp.SUM
-
-        def work():
-            total = group.channel.all_reduce(mine, op, note, mine)
-            if op is not ReduceOp.AVG:
-                np.divide(total, total.dtype.type(divisor), out=total)
-            found.append(total)
-
-        under_way = group.run(work, True)
-
-        def result():
-            under_way.wait()
-            return on_device_of(wrap(found[0]), flat)
-
-        self.works.append(result)
+        average = Average(self.group, self.divisor, flat)
+        token = done_in_order(average.start, [flat], ("start", *average.key))[0]
+        self.works.append(lambda: on_device_of(done_in_order(average.finish, [token, flat], average.key)[0], flat))
 
     def _call_hook(self, bucket, flat):
         """Call the user's hook. It starts after the previous one has finished, so communication has one order."""
@@ -212,6 +236,8 @@ class Reducer:
         for bucket, result in zip(self.buckets, self.works):
             bucket.put(result(), [used[k] for k in bucket.numbers])
         self.active = False
+        if tls.m.recorder is not None:
+            tls.m.recorder.hosts.leaves_open(_OPEN, False)
 
     def follow(self, detects_unused: bool):
         """Take part in the reduction of others, without own gradients."""
@@ -223,6 +249,11 @@ class Reducer:
         self._finish()
 
     def _used_anywhere(self):
-        found = []
-        self.group.run(lambda: found.append(self.group.channel.all_reduce(self.used, ReduceOp.MAX, "used parameters")), False)
-        return found[0]
+        group, used = self.group, self.used.copy()
+
+        def exchange():
+            found: list = []
+            group.run(lambda: found.append(group.channel.all_reduce(used, ReduceOp.MAX, "used parameters")), False)
+            return [wrap(found[0])]
+
+        return done_in_order(exchange, [], ("used parameters", used.size))[0].tolist()
