@@ -67,11 +67,20 @@ def wants_real_float(name, x):
         raise DTypeError(f"{name} takes real floating point types, got {x}; cast with .to()")
 
 
+def common_with_numbers(name, args):
+    """Return the aval shared by all tensor arguments; raise for complex numbers beside real tensors."""
+    like = common(name, args)
+    for a in args:
+        if type(a) is complex:
+            check_element(a, like.dtype, f"{name}: an operand")
+    return like
+
+
 def pointwise(name, body, ref, vjp, *, doc, traits=(), wants=wants_float):
     """Return the record of a function of arguments of one floating point dtype and shape. Parameters of `body` are numbers."""
 
     def infer(*args, **params):
-        like = common(name, args)
+        like = common_with_numbers(name, args)
         for what, number in params.items():
             check_element(number, like.dtype, what)
         wants(name, like)
@@ -157,7 +166,7 @@ clamp = op("clamp", infer=_infer_clamp, ref=in_single(_clamp), vjp=(_clamp_vjp,)
 
 
 def _infer_clamp_by(x, low, high):
-    return common("clamp_by", [a for a in (x, low, high) if a is not None])
+    return common_with_numbers("clamp_by", [a for a in (x, low, high) if a is not None])
 
 
 def _above(x, low):

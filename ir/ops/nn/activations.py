@@ -13,8 +13,8 @@ from ...reference import scalar_functions
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.elementwise import elementwise
-from ..core.elementwise_rules import common, numbers_of
-from ..core.pointwise import in_single, in_wide, pointwise, wants_float, wants_real_float
+from ..core.elementwise_rules import numbers_of
+from ..core.pointwise import common_with_numbers, in_single, in_wide, pointwise, wants_float, wants_real_float
 
 # Activations with a scalar function of their own.
 
@@ -265,7 +265,7 @@ prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 
 
 def _infer_drop(x, keep, *, scale):
     wants_float("drop", x)
-    common("drop", (keep, x.with_dtype(dt.bool_)))
+    common_with_numbers("drop", (keep, x.with_dtype(dt.bool_)))
     check_number(scale, "drop: scale")
     return x
 

@@ -113,6 +113,16 @@ def test_indices_have_any_integer_dtype(name):
                     np.testing.assert_allclose(as_double(o._a), as_double(w), rtol=1e-9, atol=1e-9, err_msg=f"sample {i} {d}")
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if "pointwise" in OPS[n].traits])
+def test_complex_numbers_beside_real_operands_are_refused(name):
+    op = OPS[name]
+    for s in rows(name):
+        given = avals(s.cast(dt.float32))
+        if len(given) > 1:
+            with pytest.raises(IngotError):
+                op.infer(*given[:-1], 1j, **s.params)
+
+
 def signed(name, results):
     """Return results with eigenvectors and singular vectors normalised in sign: the largest element is positive."""
     if name not in ("eigh", "svd"):
