@@ -2,13 +2,12 @@
 
 Atheris keeps inputs that reach new lines in the modules of readers, and mutates them further. It begins with the corpus of the
 tree. The program ends with code 0, or with the first input that broke a bound of `reader_seeds.read`, which it keeps in FOLDER.
-`--keep` instead of SECONDS reduces the inputs in FOLDER to small ones that reach as many lines, and stores them as the corpus.
+`--keep` instead of SECONDS stores small inputs of FOLDER as the corpus.
 """
 
 import inspect
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import types
@@ -30,9 +29,14 @@ ROOMS = ("runtime.serialization", "runtime.distributed.checkpoint", "jit.exporti
          "jit.onnx.format", "jit.onnx.importers")
 
 
+def path_of(name) -> Path:
+    """Return the path of a reader's corpus."""
+    return CORPUS / f"{re.sub(r'[^a-z]+', '_', name.lower()).strip('_')}.zip"
+
+
 def corpus_of(name) -> dict:
     """Return {name: bytes} of the inputs in the tree, besides the honest file."""
-    path = CORPUS / f"{re.sub(r'[^a-z]+', '_', name.lower()).strip('_')}.zip"
+    path = path_of(name)
     return (reader_seeds.unpacked(path.read_bytes()) or {}) if path.exists() else {}
 
 
@@ -80,25 +84,21 @@ def fuzz(name, folder, *options):
 
 
 def keep(name, folder):
-    """Store the inputs of a folder that reach all lines, the smallest first."""
-    with tempfile.TemporaryDirectory() as reduced:
-        subprocess.run([sys.executable, __file__, name, "-merge=1", str(folder), reduced], check=True)
-        found = sorted([p.read_bytes() for p in Path(reduced).iterdir()], key=len)
+    """Store the smallest inputs of a folder, each of which reached a new line."""
+    found = sorted([p.read_bytes() for p in folder.iterdir() if not p.name.startswith("start")], key=lambda d: (len(d), d))
     found = [data for data in found if len(data) <= LARGEST_KEPT][:MOST_KEPT]
     CORPUS.mkdir(exist_ok=True)
-    path = CORPUS / f"{re.sub(r'[^a-z]+', '_', name.lower()).strip('_')}.zip"
+    path = path_of(name)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for number, data in enumerate(found):
             made.writestr(zipfile.ZipInfo(f"{number}"), data, zipfile.ZIP_DEFLATED)
     print(f"{path}: {len(found)} inputs")
 
 
-def main(name, seconds, folder=None, reduced=None):
+def main(name, seconds, folder=None):
     folder = Path(folder or tempfile.mkdtemp(prefix="ingot-readers-"))
     if seconds == "--keep":
         return keep(name, folder)
-    if seconds == "-merge=1":
-        return fuzz(name, folder, "-merge=1", reduced, str(folder))
     start_inputs(name, folder)
     return fuzz(name, folder, f"-max_total_time={seconds}", "-print_final_stats=1", str(folder))
 
