@@ -23,7 +23,7 @@ from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import StateInputs, class_attribute
+from ..guards.locations import StateInputs, class_attribute, is_slot
 from ..guards.state_guards import TensorKindGuard, tensor_kind
 from ..proxies.threads import ThreadView
 from ..side_effects.writes import WriteLog
@@ -48,6 +48,7 @@ class DynamicAttributes:
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
         self._answers: dict = {}            # (class, names, whether code asks by name) -> `names_in_class`, with guards made
         self._shadowed: dict = {}           # (class, names) -> those that an attribute of an instance would hide
+        self._slots: dict = {}              # (class, names) -> those that are slots of it
         self.module_classes: list = []      # user classes of which there are modules
 
     def answer(self, question, text, value, reach):
@@ -69,6 +70,8 @@ class DynamicAttributes:
         elif question.by_name:
             lacking |= nowhere - attributes.keys()
         self._reads.add_absent(text, value, lacking)
+        for name in self._slots_of(value, question.names) - attributes.keys():       # empty ones
+            self._reads.add_attribute(text, value, name, MISSING)
         if question.kinds and is_user_namespace(kind):
             reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
@@ -101,6 +104,13 @@ class DynamicAttributes:
         if (cls, names) not in self._shadowed:
             self._shadowed[cls, names] = frozenset([name for name in names if is_shadowable(cls, name)])
         return self._shadowed[cls, names]
+
+    def _slots_of(self, x, names) -> frozenset:
+        """Return those of some names that are slots of an object."""
+        place = type(x), names
+        if place not in self._slots:
+            self._slots[place] = frozenset([name for name in names if is_slot(x, name)])
+        return self._slots[place]
 
     def names_in_class(self, cls, names) -> tuple:
         """Return which of some names a class knows (`known_in_class`), and which it has not."""

@@ -142,6 +142,9 @@ class WriteLog:
                     "value instead" if t.kind == "attr" else
                     "a container that is an argument, and that it reaches in another way, too; let it use one of the two")
             raise TraceError(f"this function cannot be traced: it assigns to {t.text}, {what}")
+        if t.value() is MISSING:
+            self.status.replaced = f"it deletes {t.text}; set that to None instead, or delete it outside"
+            return False
         known = {id(c): ByIdentity(c) for c in self._contents.containers()}
         try:
             flatten(t.value(), [], None, made, None, ContainerTable(known))

@@ -185,3 +185,35 @@ def test_classes_of_own_objects_and_branches_that_are_not_taken(use):
     verdict, fn = compare(OTHER_CLASSES.format(use=use, o="c", k="T"))
     assert verdict.kind == "same", verdict.text
     assert 1 <= fn.stats()["compiles"] <= 2, fn.stats()["misses"]
+
+
+DELETED = """
+class R:
+    b = None
+    def __init__(self): self.b = 2
+class S:
+    __slots__ = ('b',)
+    def __init__(self): self.b = 2
+class M(type):
+    @property
+    def a(cls): return cls._a
+class s(metaclass=M): _a = {kind}()
+r, g = {kind}(), 3
+def drop(o): del o.b
+def fn(x):
+    global g
+    {use}
+    return x
+def turn(i):
+    global g
+    if i > 3: s.a.b = r.b = g = i
+"""
+
+
+@pytest.mark.parametrize("use", [
+    "del s.a.b", "del r.b", "drop(s.a)", "drop(r)", "for o in (r, s.a): del o.b", "delattr(s.a, 'b')", "del g",
+    "object.__delattr__(s.a, 'b')", "s.a.b = 3; del s.a.b", "with contextlib.suppress(AttributeError): del s.a.b"])
+@pytest.mark.parametrize("kind", "RS")
+def test_calls_that_delete_an_attribute_run_eagerly(kind, use):
+    verdict, _ = compare(DELETED.format(kind=kind, use=use))
+    assert verdict.kind == "same", verdict.text
