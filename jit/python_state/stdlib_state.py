@@ -58,15 +58,25 @@ class ContextVariables:
 
 
 RANDOM = vars(random)
+_SEEDED = 623           # place in numpy's global generator that has given nothing yet
 FROM_SYSTEM = "it draws random numbers from the operating system; use ingot's random functions"
 
 
 def is_seed(frame) -> bool:
     """Return whether code in C draws a seed by the module `secrets`, as numpy's generators do: `call_rules.py` decides about
-    the call of user code that runs it."""
+    the call of user code that runs it. The import of a library may do so, too."""
     secrets = sys.modules.get("secrets")
     is_theirs = secrets is not None and frame.f_locals.get("self") is vars(secrets)["_sysrand"]
-    return is_theirs and is_user(frame.f_back)
+    return is_theirs and (is_user(frame.f_back) or _is_import(frame.f_back))
+
+
+def _is_import(frame) -> bool:
+    """Return whether a library runs a frame while it is imported."""
+    while frame is not None and not is_user(frame):
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
 
 
 class RandomGenerators:
@@ -96,9 +106,18 @@ class RandomGenerators:
             self._states.append((x, _numpy_state, _numpy_state(x)))
 
     def check(self):
-        if self._global != random_states() or any(state(x) != before for x, state, before in self._states):
+        if self._has_drawn() or any(state(x) != before for x, state, before in self._states):
             self._status.refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                                  "recorded; use ingot's random functions, or pass the numbers as an argument")
+
+
+    def _has_drawn(self) -> bool:
+        """Return whether a global generator gave numbers; that of numpy may be new, since code imports it when it is needed."""
+        (python, numpy), now = self._global, random_states()
+        if numpy is None and now[1] is not None:
+            _, _, at, has_normal, _ = sys.modules["numpy.random"].get_state()
+            return python != now[0] or at != _SEEDED or bool(has_normal)
+        return self._global != now
 
 
 def random_states() -> tuple:

@@ -11,6 +11,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
+from ir_modules import run_python
 from outcomes import outcome, plain
 
 # State of Python: what changes is noticed or refused.
@@ -542,3 +543,44 @@ def test_restored_state_may_be_read_meanwhile():
         switch.on = on
         seen.append((*traced(ingot.ones(1)).tolist(), switch.on, switch.factor))
     assert seen == [(3.0, False, 2.0)] * 4 and traced.stats()["compiles"] == 2
+
+
+FIRST_USES = {
+    "numpy.random": "import numpy.random",
+    "a checkpoint": "ingot.utils.checkpoint.checkpoint(lambda x: x * 2, x, use_reentrant=False)",
+    "a temporary file": "import tempfile, uuid, secrets",
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_a_library_that_is_imported_while_the_function_is_recorded_draws_nothing_of_it(use):
+    found = run_python(f"""
+        import sys
+        import ingot
+        assert "numpy.random" not in sys.modules
+
+        @ingot.jit.trace
+        def fn(x):
+            {FIRST_USES[use]}
+            return x * 3
+
+        print([fn(ingot.ones(1)).item() for _ in range(3)], fn.stats()["compiles"])
+        """)
+    assert found.stdout == "[3.0, 3.0, 3.0] 1\n", found.stderr
+
+
+def test_numbers_that_a_library_draws_when_it_is_new_are_refused():
+    found = run_python("""
+        import ingot
+
+        @ingot.jit.trace
+        def fn(x):
+            import numpy.random
+            return x * numpy.random.rand()
+
+        try:
+            fn(ingot.ones(1))
+        except ingot.jit.TraceError as error:
+            print(error)
+        """)
+    assert "numpy.random" in found.stdout and "changes from call to call" in found.stdout, found.stderr
