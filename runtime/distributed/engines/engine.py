@@ -5,11 +5,11 @@ stands in `ENGINES` once its module is imported.
 """
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ....ir.cached_property import cached_property
 from ..stores.distributed_errors import DistBackendError
 from ..stores.meeting import on_one_machine
 from ..stores.store import Store, seconds

@@ -11,7 +11,7 @@ from ...core.state import tls
 from ...core.switches import question
 from ..engines.mpi_library import is_installed as is_mpi_available
 from ..stores.distributed_errors import DistBackendError, DistError
-from ..stores.launch_variables import launch
+from ..stores.launch_variables import address, launch, local_rank, number
 from ..stores.local_store import LocalStore
 from ..stores.socket_messages import is_loopback
 from ..stores.store import FileStore, PrefixStore, Store
@@ -140,11 +140,11 @@ def _places(rank: int, world_size: int) -> tuple:
 def _from_environment(name: str, argument: int) -> int:
     if argument >= 0:
         return argument
-    value = os.environ.get(name)
+    value = number(name)
     if value is None:
         raise ArgumentError(f"init_process_group needs the environment variable {name} (a launcher sets MASTER_ADDR, "
                             "MASTER_PORT, RANK and WORLD_SIZE), or the arguments rank= and world_size=")
-    return int(value)
+    return value
 
 
 def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
@@ -155,10 +155,7 @@ def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
     rank, world_size = max(rank, options.get("rank", -1)), max(world_size, options.get("world_size", -1))
     if url.scheme == "env":
         rank, world_size = _places(rank, world_size)
-        for name in ("MASTER_ADDR", "MASTER_PORT"):
-            if name not in os.environ:
-                raise ArgumentError(f"init_process_group needs the environment variable {name}, or init_method='tcp://host:port'")
-        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        host, port = address()
     elif url.scheme in ("tcp", "file"):
         if rank < 0 or world_size < 1:
             raise ArgumentError(f"init_process_group with {init_method!r} needs rank= and world_size=")
@@ -334,9 +331,8 @@ def get_group_rank(group, global_rank: int) -> int:
 
 @question
 def get_node_local_rank(fallback_rank=None) -> int:
-    """Return this process's number on its machine, from the launcher's LOCAL_RANK."""
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
-    if fallback_rank is None:
+    """Return this process's number on its machine, from the launcher's LOCAL_RANK or a variable of MPI or Slurm."""
+    found = local_rank()
+    if found is None and fallback_rank is None:
         raise DistBackendError("the environment variable LOCAL_RANK is not set; a launcher sets it")
-    return int(fallback_rank)
+    return int(fallback_rank) if found is None else found

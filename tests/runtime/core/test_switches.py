@@ -119,6 +119,7 @@ CONSTANT = {
         backends.cudnn.is_acceptable(cpu) backends.mkldnn.is_available backends.mps.is_available backends.mps.is_built
         compiler.get_default_backend compiler.is_compiling compiler.is_exporting compiler.is_recording compiler.list_backends
         cuda.get_allocator_backend distributed.is_available distributed.is_gloo_available distributed.is_mpi_available
+        distributed.is_nccl_available
         distributed.is_backend_available(cpu) distributed.get_default_backend_for_device(cpu)
         distributed.rpc.is_available is_autocast_available(cpu) mps.device_count mps.is_available mps.current_device
         multiprocessing.get_all_sharing_strategies multiprocessing.get_sharing_strategy overrides.get_default_nowrap_functions
@@ -140,6 +141,7 @@ CONSTANT = {
         array_api.broadcast_arrays array_api.meshgrid distributions.bernoulli.broadcast_all export.dims
         overrides.has_torch_function_variadic distributed.fsdp.wrap.always_wrap_policy utils.checkpoint.noop_context_fn
         cuda.comm.device_of(cpu) cuda.comm.require(cpu) distributed.constants.as_device(cpu) utils.tensorboard.summary.message
+        distributed.constants.requested_engine(cpu)
         export.default_decompositions autograd.function.user_line fx.experimental.users_line
         ao.quantization.get_default_dynamic_quant_module_mappings ao.quantization.get_default_qat_module_mappings
         ao.quantization.get_default_qat_qconfig ao.quantization.get_default_qconfig

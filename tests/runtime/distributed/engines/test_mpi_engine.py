@@ -21,7 +21,7 @@ from ingot.ir.errors import ArgumentError
 from ingot.runtime.distributed.engines.engine import Channel, Run
 from ingot.runtime.distributed.engines.mpi_engine import MPIEngine
 from ingot.runtime.distributed.stores import launch_variables
-from ingot.runtime.distributed.stores.launch_variables import launch
+from ingot.runtime.distributed.stores.launch_variables import address, first_host, launch
 
 VARIABLES = ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
              *[name for row in launch_variables._LAUNCHERS for name in row[1:3]]]
@@ -67,6 +67,48 @@ def test_launchers_are_found(plain):
     assert launch()[1:] == (1, 4, True) and MPIEngine.preference() == 2
     plain.setenv("RANK", "0")               # another launcher in between
     assert MPIEngine.preference() < 0
+
+
+@pytest.mark.parametrize(("nodes", "first"), [
+    ("one", "one"), ("one,two", "one"), ("node[03-05,7]", "node03"), ("node[1,4]", "node1"), ("a[10-12]-ib,b", "a10-ib"),
+    ("rack-2-n[001-9]", "rack-2-n001"), ("", "")])
+def test_the_first_machine_of_a_list(nodes, first):
+    assert first_host(nodes) == first
+
+
+def test_ranks_of_one_step_of_slurm_meet_at_one_place(plain):
+    for name, value in (("SLURM_JOB_ID", "77"), ("SLURM_STEP_ID", "1"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"),
+                        ("SLURM_STEP_NODELIST", "n[1-2]"), ("SLURM_STEP_NUM_NODES", "2"), ("SLURM_LOCALID", "1")):
+        plain.setenv(name, value)
+    here = address()
+    assert here[0] == "n1" and 15_000 <= here[1] < 30_000 and dist.get_node_local_rank() == 1
+    plain.setenv("SLURM_STEP_ID", "2")
+    assert address() != here, "the next step is another run"
+    plain.setenv("SLURM_STEP_NUM_NODES", "1")
+    assert address()[0] == "127.0.0.1"
+    plain.setenv("MASTER_ADDR", "n9")
+    with pytest.raises(ArgumentError, match="MASTER_PORT"):
+        address()
+    plain.setenv("MASTER_PORT", "http")
+    with pytest.raises(ArgumentError, match="MASTER_PORT is not a number: 'http'"):
+        address()
+    plain.setenv("MASTER_PORT", "123")
+    assert address() == ("n9", 123)
+
+
+def _as_step_of_slurm(rank):
+    names = {"SLURM_JOB_ID": str(os.getppid()), "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank),
+             "SLURM_NTASKS": "2", "SLURM_STEP_NODELIST": "here", "SLURM_STEP_NUM_NODES": "1"}
+    os.environ.update(names)
+    dist.init_process_group()
+    t = ingot.full((2,), rank + 1.0)
+    dist.all_reduce(t)
+    assert t.tolist() == [3, 3] and dist.get_world_size() == 2
+    dist.destroy_process_group()
+
+
+def test_a_program_runs_under_srun(plain):
+    mp.start_processes(_as_step_of_slurm, (), 2, start_method="fork")
 
 
 def test_refusals_say_what_to_do(plain):
