@@ -2,6 +2,7 @@
 
 import dis
 import functools
+import gc
 import signal
 import sys
 from contextlib import contextmanager
@@ -28,6 +29,11 @@ def _handler_at(code, offset):
     return next((target for start, end, target in _handlers(code) if start <= offset < end), None)
 
 
+def _is_foreign_callback(frame) -> bool:
+    """Return whether a frame belongs to a callback of garbage collections that a library for tests has installed."""
+    return any(getattr(c, "__code__", None) is frame.f_code and not c.__module__.startswith("ingot") for c in gc.callbacks)
+
+
 class _Look:
     """A trace function that raises at a point where the interpreter looks for signals: after a call, where a frame starts, and
     where a loop goes back. An exception after a call counts as one of the call. A trace function can only raise at the next
@@ -38,6 +44,8 @@ class _Look:
         self.last: dict = {}            # frame -> (opcode, place) of the instruction that it ran last
 
     def __call__(self, frame, event, arg):
+        if event == "call" and _is_foreign_callback(frame):
+            return None
         frame.f_trace_opcodes = True
         if event == "return":
             self.last.pop(frame, None)
