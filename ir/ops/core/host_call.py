@@ -9,7 +9,8 @@ from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.params import LivingName
 from ...weak_table import WeakTable
 
-FUNCTIONS: dict[str, Callable] = {}    # by the name that graphs know them by: arrays in, a tuple of arrays out
+# By the name that graphs know them by: arrays in, a tuple of arrays out. Those with `makes_results` keep none of these.
+FUNCTIONS: dict[str, Callable] = {}
 _LIVING = WeakTable()       # the same, of those that live as long as the graphs that name them
 
 
@@ -31,12 +32,13 @@ def _infer(*xs, function, results):
 
 
 def _call(*arrays, function, results):
-    out = _named(function)(*[a for a in arrays if a is not None])
+    called = _named(function)
+    out = called(*[a for a in arrays if a is not None])
     for a, (shape, kind) in zip(out, results, strict=True):
         if a.shape != tuple(shape) or dt.from_numpy(a.dtype).name != kind:
             raise ShapeError(f"the host function {function} returned {dt.from_numpy(a.dtype)} of shape {a.shape}, but "
                              f"{kind} of shape {tuple(shape)} when it was recorded; its results must keep their shapes")
-    return tuple([a.copy() for a in out])
+    return tuple(out) if getattr(called, "makes_results", False) else tuple([a.copy() for a in out])
 
 
 host_call = op("host_call", infer=_infer, ref=_call, vjp=NO_GRAD, lower=Host(), traits=("effect",),
