@@ -6,6 +6,7 @@ count as they do in eager mode. It ends at the inputs.
 
 from bisect import insort_left
 from collections import Counter
+from dataclasses import replace
 from operator import attrgetter
 
 from ...ir.interrupts import is_interrupt
@@ -18,7 +19,7 @@ from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
 from ..errors.errors import TraceError
 from ..guards.frames import unprofiled
-from .recording import Gradient, RecordedBackward
+from .recording import Gradient, RecordedBackward, RecordedError
 
 _number = attrgetter("number")
 
@@ -31,17 +32,11 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
-    error, walk = None, _Walk(recorder, set(stops.values()), new_leaves)
+    walk = _Walk(recorder, set(stops.values()), new_leaves)
     observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
     tls.m.refresh()
     try:
         found = walk.arrivals([t._node for t in results], seeds)
-    except TraceError:
-        raise
-    except Exception as e:
-        if is_interrupt(e, of_user=True):
-            raise
-        error, found = e.with_traceback(None), walk.complete()
     finally:
         tls.m.observer = observer
         tls.m.refresh()
@@ -55,7 +50,8 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     del b.nodes[start:]
     del b.inputs[first:]
     reach = {p: walk.reach.get(key_of(edge), frozenset()) for p, edge in stops.items()}
-    return RecordedBackward(nodes, values, gradients, error, passing, starts=starts, rules=walk.rules, reach=reach)
+    errors = [replace(e, complete=frozenset([p for p, edge in stops.items() if edge in e.complete])) for e in walk.errors]
+    return RecordedBackward(nodes, values, gradients, errors, passing, starts=starts, rules=walk.rules, reach=reach)
 
 
 def _gradients_at(recorder, stops, found) -> dict:
@@ -81,6 +77,7 @@ class _Walk(Backward):
         self.ends = {_source(e) for e in stops}
         self.passed: set = set()        # ends that a backward would have come by
         self.reach: dict = {}           # key of an edge: numbers of the results that lead to it
+        self.errors: list = []          # `RecordedError`s; the walk goes on past a node that raises
         self.rules: dict = {}           # node of the graph: the same of the eager node whose rule appended it
         self._gradients: dict = {}            # by node: the gradients of its results, behind the hooks of these
 
@@ -116,15 +113,19 @@ class _Walk(Backward):
                 continue
             nodes = self._recorder.builder.nodes
             first, reach = len(nodes), self.reach[node]
-            grads = self.through(node, g)
+            try:
+                grads = self.through(node, g)
+            except TraceError:
+                raise
+            except Exception as e:
+                if is_interrupt(e, of_user=True):
+                    raise
+                self.errors.append(RecordedError(e.with_traceback(None), reach, frozenset(self.passed)))
+                continue
             self.rules.update(dict.fromkeys(nodes[first:], reach))
             for edge, grad in zip(node.edges, grads):
                 if edge is not None and grad is not None:
                     self._arrives(edge, grad, reach)
-
-    def complete(self) -> dict:
-        """Return {leaf: its gradient} of the leaves whose gradient is complete when the walk breaks off."""
-        return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._gradient_at(e)) is not None}
 
     def _arrives(self, edge, g, reach):
         """Deliver a gradient to which these results lead."""

@@ -53,7 +53,7 @@ class DataSwaps:
                                   "memory or sizes behind that", "write to a clone, or write under no_grad()")
         self._recorder.gradients.note_leaf(t)
         before = wrap(t._a)
-        before._storage = t._storage
+        before._storage, before._base = t._storage, t._base
         self.swapped[id(t)] = t, position, before
         self.kinds[position] = t._a.shape, t._a.dtype, memory_order(t._a)
 
@@ -86,16 +86,16 @@ class DataSwaps:
     def _tie_like(self, t, new, is_outside):
         self._recorder.links.tie(t, Link(self._recorder, new.cell, new.chain, new.value, new.version, is_outside))
 
-    def outputs(self, result_tensors):
+    def outputs(self, result_tensors, result_outputs):
         """Return (position, `Output` of the final memory) of each swapped tensor."""
         r, swapped = self._recorder, [*self.swapped.values()]
-        results = [(i, t) for i, t in enumerate(result_tensors) if id(t) not in self.swapped]
+        results = [(i, t) for i, t in enumerate(result_tensors) if id(t) not in self.swapped and not result_outputs[i].is_late]
         owners = [id(r.link(t).cell) for t in (*[t for _, t in results], *[t for t, _, _ in swapped])]
         found = []
         for t, position, _ in swapped:
             cell = r.link(t).cell
             output = replace(memory_output(r, t), same=False, requires_grad=False, freed=False, is_window=id(t) in self.windows)
-            if output.is_window and cell.root is not None and t._base is base_of(cell.root):
+            if output.is_window and cell.root is not None and t._base is self.base_before(cell.root):
                 output = replace(output, detached=False)
             if output.source is None and owners.count(id(cell)) > 1 and not self._are_apart(cell, results):
                 over = [i for i, other in results if other._node is None and self._has_same_layout(t, other)]
@@ -108,6 +108,11 @@ class DataSwaps:
     def storage_before(self, t):
         """Return the storage with which a tensor came in."""
         return self.swapped[id(t)][2]._storage if id(t) in self.swapped else t._storage
+
+    def base_before(self, t):
+        """Return the tensor of which `t` was a view when it came in, or `t`."""
+        before = self.swapped[id(t)][2] if id(t) in self.swapped else t
+        return t if before._base is None else before._base
 
     def roots_before(self, cells) -> list:
         """Return the tensors behind cells, over the memory of the beginning; leave out those that lost it unread."""

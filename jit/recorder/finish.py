@@ -45,7 +45,7 @@ def _effects_of(recorder, results) -> tuple:
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     share_inputs(recorder, results, r.outputs)
     r.rebinds = [(position, replace(o, rewritten=_has_new_history(recorder, position, t)))
-                 for (position, o), (t, *_) in zip(swaps.outputs(results), swaps.swapped.values())]
+                 for (position, o), (t, *_) in zip(swaps.outputs(results, r.outputs), swaps.swapped.values())]
     r.updates = [(cell.source, cell.value) for cell in _written_cells(recorder)]
     r.writes = {cell.source: _write_of(recorder, cell) for cell in _written_cells(recorder)}
     if recorder.differentiates:

@@ -95,7 +95,9 @@ class Output:
     taped: bool = False                     # a view of an input, whose history is a part of the call's
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,
-    is_data: bool = False                   # or of `.data`
+    is_data: bool = False                   # or of `.data`,
+    depth: int = 0                          # behind so many of the views
+    is_late: bool = False                   # a view of an input that has other memory by then
     retained_gradient: int | None = None                 # number of the result that is its kept gradient (`retain_grad()`)
     locked: bool = False                    # its memory is read-only
     attributes: Attributes | None = None    # that the user gave it
@@ -129,7 +131,7 @@ def output_of(recorder, t, results) -> Output:
         return Output(value, recorder.swaps.swapped[id(t)][1], (), True, t.requires_grad)
     if id(t) in recorder.inputs.own:
         return Output(value, recorder.inputs.own[id(t)], (), True, t.requires_grad)
-    output = memory_output(recorder, t)
+    output = _late_output(recorder, t) or memory_output(recorder, t)
     if output.same:
         return output
     if link.is_outside and output.source is not None:       # from outside, over the memory of an input
@@ -140,6 +142,18 @@ def output_of(recorder, t, results) -> Output:
                    retains=t._retains)
 
 
+def _late_output(recorder, t) -> Output | None:
+    """Return the output for a view that the function made of an input with other memory; None for other tensors."""
+    swapped, base, link = recorder.swaps.swapped, base_of(t), recorder.link(t)
+    if base is t or id(base) not in swapped or link.is_outside:
+        return None
+    whole = recorder.link(base)
+    depth = len(whole.chain)
+    if link.cell is not whole.cell or link.chain[:depth] != whole.chain or len(link.chain) == depth:
+        return None
+    return Output(recorder.value_of(t), swapped[id(base)][1], link.chain[depth:], False, t.requires_grad, is_late=True)
+
+
 def memory_output(recorder, t) -> Output:
     """Return the output for a tensor's memory: an input's, or memory that the function made."""
     link, value = recorder.link(t), recorder.value_of(t)
@@ -147,10 +161,12 @@ def memory_output(recorder, t) -> Output:
     if id(t) in recorder.aliases.joined:
         return Output(value, recorder.aliases.joined[id(t)], (), True, t.requires_grad)
     if root is not None and recorder.inputs.is_from(link.cell, *OUTSIDE):
-        base, over = base_of(t), recorder.inputs.over(link.cell)
-        source, whole = next((x for x in over if base_of(x[1]) is base), (link.cell.source, root))
-        is_detached = base is not base_of(whole) or (t is not root and not link.chain)
-        return Output(value, source, link.chain, t is root, t.requires_grad, detached=is_detached, is_data=base._is_data)
+        base, base_before = base_of(t), recorder.swaps.base_before
+        source, whole = next((x for x in recorder.inputs.over(link.cell) if base_before(x[1]) is base), (link.cell.source, root))
+        is_detached = base is not base_before(whole) or (t is not root and not link.chain)
+        depth = len(recorder.link(base).chain) if is_detached and base is not root else 0
+        return Output(value, source, link.chain, t is root, t.requires_grad, detached=is_detached, is_data=base._is_data,
+                      depth=depth)
     device = t.device if t._a.__class__ is DeviceArray else None
     return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
                   order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable),

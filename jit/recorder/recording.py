@@ -225,13 +225,26 @@ class Gradient:
 
 
 @dataclass(frozen=True)
+class RecordedError:
+    """An exception that a node of a backward raises.
+
+    results     numbers of the results that lead to the node
+    complete    positions of the inputs whose gradients are complete by then
+    """
+
+    exception: Exception
+    results: frozenset
+    complete: frozenset
+
+
+@dataclass(frozen=True)
 class RecordedBackward:
     """The backward of a recording's results, up to the inputs.
 
     nodes       of the backward graph
     seeds       values that stand for the gradients of the results
     gradients   {position of an input: its `Gradient`, or None}
-    error       the exception that it raised, if any
+    errors      `RecordedError`s, in the order of the backward
     passing     {number of a result: value of the gradient there}, for results from which other results are computed
     tape        the eager nodes that it went through (`Tape`)
     memories    for each memory that these saved, its `SharedMemory`, or None
@@ -244,7 +257,7 @@ class RecordedBackward:
     nodes: list
     seeds: list
     gradients: dict
-    error: Exception | None = None
+    errors: list = field(default_factory=list)
     passing: dict = field(default_factory=dict)
     tape: Any = None
     memories: list = field(default_factory=list)

@@ -167,6 +167,7 @@ class SharedMemory(NamedTuple):
 
     whole     the value of all of it at the end of the call; None if no tensor is all of it
     values    saved values in it
+    is_apart  whether nodes saved some of these values in other memory, too: a replay keeps copies of them
     """
 
     kind: str
@@ -175,14 +176,29 @@ class SharedMemory(NamedTuple):
     rescued: bool
     whole: Value | None
     values: tuple
+    is_apart: bool = False
 
 
 def shared_memories(recorder, tape, results, outputs, nodes) -> list:
     """Return for each memory of a tape a `SharedMemory`, or None if the memory is the run's own. Memory that no eager
     node saved is left out unless some of `nodes`, the backward's, read it. It comes last, so the others keep their numbers."""
-    read = {x for n in nodes for x in n.inputs if type(x) is Value}
-    return [_shared_memory(recorder, memory, results, outputs) for memory in tape.memories
-            if memory.savers or not read.isdisjoint(memory.values)]
+    read, places = {x for n in nodes for x in n.inputs if type(x) is Value}, {}
+    for slot in _slots_in([n.saved for n in tape.nodes]):
+        places.setdefault(slot.value, set()).add(slot.memory)
+    found = []
+    for number, memory in enumerate(tape.memories):
+        if memory.savers or not read.isdisjoint(memory.values):
+            shared = _shared_memory(recorder, memory, results, outputs)
+            if shared is not None and any(places.get(v, set()) - {number} for v in (*memory.values, shared.whole)):
+                results_of = memory.results or frozenset(range(len(tape.roots)))        # hooks of any may read it
+                shared = shared._replace(results=results_of, is_apart=True)
+            found.append(shared)
+    return found
+
+
+def _slots_in(saved) -> list:
+    """Return all slots in nested tuples."""
+    return [slot for x in saved for slot in ((x,) if type(x) is Slot else _slots_in(x) if type(x) is tuple else ())]
 
 
 def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:

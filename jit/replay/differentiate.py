@@ -122,7 +122,7 @@ class Differential:
     bare: list
     still: list
     starts: dict
-    error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
+    errors: list                        # `RecordedError`s: leaves get the gradients that came before
 
     @staticmethod
     def of(recording, slots) -> "Differential | None":
@@ -140,7 +140,7 @@ class Differential:
         there = [v for g in found if g is not None for v in g.values]
         everything = [*there, *back.passing.values()]
         nodes = _needed(back.nodes, everything)
-        memories = [m for m in back.memories if m is not None]
+        memories = [m for m in back.memories if m is not None and not m.is_apart]
         views = _views_of_shared(nodes, everything, memories)
         nodes = [*dict.fromkeys([n for steps in views.values() for n in steps]), *nodes]
         own = {v for n in nodes for v in n.outputs}
@@ -166,13 +166,13 @@ class Differential:
                             [back.reach[p] for p in back.gradients], jobs, passing,
                             [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            rewritten, bare, still, starts, back.error)
+                            rewritten, bare, still, starts, back.errors)
 
     @cached_property
     def endless(self) -> frozenset:
         """The numbers of the wanted gradients that do not exist."""
         return frozenset([i for i, (p, g) in enumerate(zip(self.wanted, self.grads))
-                          if (g is None if self.error is None else p not in self.tape.ends)])
+                          if (g is None if not self.errors else p not in self.tape.ends)])
 
     @cached_property
     def guarded(self) -> list:
@@ -284,12 +284,13 @@ class TraceNode:
         earlier = self._earlier(engine, slots) if d is not None and d.starts and self.precomputed is None else {}
         made, self.precomputed = self.precomputed or self._computed(engine, slots, earlier=earlier), None
         grads = [None if g is None else self._gradient(g, made) for g in d.positions_for(slots)]
-        if d.error is not None:
-            for g, edge in zip(grads, self.edges):
-                if g is not None and type(edge) is Leaf:
-                    engine.deliver(edge, g)
-                    engine.finish_leaf(edge)
-            raise d.error
+        for error in [] if d is None else d.errors:
+            if not error.results.isdisjoint(self.going):
+                for g, edge, position in zip(grads, self.edges, d.wanted):
+                    if g is not None and type(edge) is Leaf and position in error.complete:
+                        engine.deliver(edge, g)
+                        engine.finish_leaf(edge)
+                raise error.exception
         return [None if edge is None else g for g, edge in zip(grads, self.edges)]
 
     def looks_inside(self, engine, slots):
@@ -343,7 +344,7 @@ class TraceNode:
                                 f"{self._kept()}; put the derivative inside the traced function")
         for guard, memory in zip(self.guards, d.memories):
             if guard is not None and guard[0].version != guard[1] and not memory.results.isdisjoint(self.going):
-                self._check(memory.kind, *guard)
+                self._check(memory, *guard)
         env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
         env.update([(number, g) for number, g in zip(d.seeds, slots) if g is not None])
         env.update([(d.starts[i], g) for i, g in dict(earlier).items()])
@@ -351,13 +352,17 @@ class TraceNode:
         made = job.run(env, self.symbols)
         return [None if at is None else made[at] for at in positions]
 
-    def _check(self, kind, storage, version):
+    def _check(self, memory, storage, version):
         """Raise if saved memory was overwritten."""
-        saved = f"a traced function saved {'an input' if kind == 'input' else 'a result'} for its gradient"
+        what = "a result" if memory.kind in ("result", "whole") else "an input"
+        saved = f"a traced function saved {what} for its gradient"
         if storage.was_overwritten(version):
             by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
             raise AutogradError(f"{saved}, overwritten since{by}: it is at version {storage.version}, expected {version}. Use "
                                 "the out-of-place form there, or clone() before writing.")
+        if memory.is_apart:
+            raise AutogradError(f"{saved}, and the same values in other memory, and one of the two was overwritten by .data "
+                                "since: call backward() before, or write to a clone()")
         swaps = storage.data_swaps or ()
         if any(left() is residual and at > version for _, left, _, at in swaps for residual in self.residuals):
             raise AutogradError(f"{saved}, whose .data was set since: set it after backward(), or write the new values in "
@@ -377,7 +382,7 @@ class TraceNode:
     def _kept(self) -> str:
         """Return what keeps the eager nodes from being restored, or an empty text."""
         d = self.differential
-        if d.error is not None:
+        if d.errors:
             return "its backward raises"
         if self.residuals is None:
             return "what it had saved is freed"

@@ -254,6 +254,10 @@ class Replay:
             made, before, _ = self._rebound
         if finish.rebinds:
             self._rebind(finish, work, arrays, made, before)
+            for i, (slot, o) in enumerate(finish.outputs):
+                if o.is_late:
+                    made[i] = self._result(slot, o, None, arrays)
+        attach_results([o for _, o in finish.outputs], made)
         if finish.differential is not None:
             attach(finish.differential, self, made, self._ends, before)
         for (_, o), t in zip(finish.outputs, made):
@@ -275,11 +279,10 @@ class Replay:
             if g is None or g.make is None:
                 new[position] = None if g is None else wrap(self._value(g.values[0], at[0], arrays))
                 self._give_gradient(position, new[position])
-        made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None else
+        made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None or o.is_late else
                 self._result(slot, o, at, arrays) for (slot, o), at in zip(finish.outputs, results)]
         for i, o in finish.parts:
             made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
-        attach_results([o for _, o in finish.outputs], made)
         for (position, g), at in zip(finish.grads, grads):
             if g is not None and g.make is not None:
                 parts = [made[i] if i is not None else wrap(self._value(slot, where, arrays))
@@ -366,10 +369,14 @@ class Replay:
 
     def _over_input(self, t, output) -> Tensor:
         """Return a view of an input, with or without history as recorded."""
+        chain = self.plain(output.chain)
         if output.detached:
+            if output.depth:
+                with set_grad_enabled(False):
+                    t, chain = run_chain(t, chain[:output.depth]), chain[output.depth:]
             t = t.data if output.is_data else t.detach()
         with set_grad_enabled(output.requires_grad):
-            return run_chain(t, self.plain(output.chain))
+            return run_chain(t, chain)
 
     @staticmethod
     def _as_recorded(output, t) -> Tensor:

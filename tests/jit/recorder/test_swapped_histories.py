@@ -25,6 +25,8 @@ TENSORS = {
     "a view": lambda i: (lambda t: (t[1:], (t,)))(ingot.full((3, 3), 0.5 + i, dtype=f64)),
     "computed": lambda i: ((w * u).exp(), ()),
     "a leaf": lambda i: (ingot.full((2, 3), 0.5 + i, dtype=f64, requires_grad=True), ()),
+    "view of a leaf": lambda i: (w.view_as(w), ()),
+    "view of a history": lambda i: (lambda t: (t[:2], (t,)))(ingot.cat([w, w]).exp()),
     "empty": lambda i: (ingot.empty(0, dtype=f64), ()),
 }
 
@@ -59,6 +61,18 @@ WRITES = {
     "without history": lambda x, y: x.add_(1),
     "unseen": lambda x, y: ingot.no_grad()(x.copy_)(w),
     "it requires grad": lambda x, y: x.requires_grad_(),
+}
+RESULTS = {
+    "nothing": lambda x, y: None,
+    "itself": lambda x, y: x,
+    "a view": lambda x, y: x.view_as(x),
+    "views": lambda x, y: (x.reshape(-1), x[..., 0]),
+    "a view of a view": lambda x, y: x.reshape(-1).view_as(x),
+    "detached": lambda x, y: x.detach(),
+    "a view that is detached": lambda x, y: x[..., 1].detach(),
+    "a view without history": lambda x, y: ingot.no_grad()(x.view_as)(x),
+    "a value": lambda x, y: x * u,
+    "of the other one": lambda x, y: (y, y[..., 0]),
 }
 OTHERS = {
     "plain": lambda i: ingot.full((2, 3), 1.5 - i, dtype=f64),
@@ -96,38 +110,53 @@ def life(wrap, tensor, other, function, calls=3) -> list:
     for i in range(calls):
         x, older = TENSORS[tensor](i)
         y = OTHERS[other](i)
-        everything = [x, y, *older, kept]
-        ended = tried(lambda x=x, y=y: function(x, y))
+        result = tried(lambda x=x, y=y: function(x, y))
+        ended = result if isinstance(result, str) else "ok"
+        everything = [x, y, *older, kept, *(t for found in result or () for t in (found if isinstance(found, tuple) else (found,))
+                                            if isinstance(t, ingot.Tensor))]
         found.append((ended, seen(everything), gradients(x, y), tried(lambda y=y: y.add_(1) and None), gradients(x, y),
-                      tried(lambda x=x: x.mul_(2) and None), gradients(x, y), seen(everything)))
+                      tried(lambda x=x: x.mul_(2) and None), gradients(x, y), gradients(*everything[-2:]), seen(everything)))
         kept.detach_()
     return found
 
 
-# The rows: the other tensor, the write before the swap, and that after it.
-PROGRAMS = [*itertools.product(OTHERS, ("nothing", "from a history", "without history"), WRITES)]
+# A row: the other tensor, a write and a result before the swap, and both after it.
+AXES = (OTHERS, ("nothing", "from a history", "without history"), RESULTS, WRITES, RESULTS)
 # Turns of a tensor that requires grad are not followed at all.
-REFUSED = {("computed", "turned"), ("computed", "other dims")}
+REFUSED = {(tensor, swap) for tensor in ("computed", "view of a history", "view of a leaf") for swap in ("turned", "other dims")}
 
 
-@pytest.mark.parametrize("rows", [10, pytest.param(54, marks=pytest.mark.slow)])
+def rows_of(tensor, swap, count) -> list:
+    """Return rows; in half of them only the histories of the tensors count, and no results."""
+    rng = random.Random(f"{tensor} {swap}")
+    rows = [[rng.choice([*axis]) for axis in AXES] for _ in range(count)]
+    return [(other, before, *(("nothing", after, "nothing") if i % 2 else (early, after, late)))
+            for i, (other, before, early, after, late) in enumerate(rows)]
+
+
+def program(swap, before, early, after, late):
+    def function(x, y):
+        WRITES[before](x, y)
+        first = RESULTS[early](x, y)
+        SWAPS[swap](x, y)
+        WRITES[after](x, y)
+        return first, RESULTS[late](x, y)
+    return function
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("swap", SWAPS)
 @pytest.mark.parametrize("tensor", TENSORS)
-def test_histories_are_those_of_eager(tensor, swap, rows):
+def test_histories_are_those_of_eager(tensor, swap, count):
     followed = runs = 0
-    for other, before, after in random.Random(f"{tensor} {swap}").sample(PROGRAMS, rows):
-        def function(x, y, before=before, after=after):
-            WRITES[before](x, y)
-            SWAPS[swap](x, y)
-            WRITES[after](x, y)
-
-        want = life(lambda f: f, tensor, other, function)
-        if isinstance(want[0][0], str):         # an error
+    for other, *row in rows_of(tensor, swap, count):
+        want = life(lambda f: f, tensor, other, program(swap, *row))
+        if want[0][0] != "ok":
             continue
         runs += 1
         with contextlib.suppress(jit.TraceError):
-            got = life(jit.trace, tensor, other, function)
+            got = life(jit.trace, tensor, other, program(swap, *row))
             for i, (a, b) in enumerate(zip(got, want)):
-                assert a == b, (other, before, after, i)
+                assert a == b, (other, row, i)
             followed += 1
     assert followed or not runs or (tensor, swap) in REFUSED
