@@ -11,7 +11,7 @@ from ..guards.memory_order import memory_order
 from .alias_table import overlap
 from .inputs import swap_error
 from .outputs import memory_output
-from .recording import Link, base_of
+from .recording import Link
 
 
 class DataSwaps:

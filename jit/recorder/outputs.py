@@ -162,7 +162,8 @@ def memory_output(recorder, t) -> Output:
         return Output(value, recorder.aliases.joined[id(t)], (), True, t.requires_grad)
     if root is not None and recorder.inputs.is_from(link.cell, *OUTSIDE):
         base, base_before = base_of(t), recorder.swaps.base_before
-        source, whole = next((x for x in recorder.inputs.over(link.cell) if base_before(x[1]) is base), (link.cell.source, root))
+        others = (x for x in recorder.inputs.over(link.cell) if base_before(x[1]) is base)
+        source, whole = next(others, (link.cell.source, root))
         is_detached = base is not base_before(whole) or (t is not root and not link.chain)
         depth = len(recorder.link(base).chain) if is_detached and base is not root else 0
         return Output(value, source, link.chain, t is root, t.requires_grad, detached=is_detached, is_data=base._is_data,

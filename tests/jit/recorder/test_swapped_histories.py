@@ -5,7 +5,6 @@ history. Everything that refers to either is compared after each call: memory, h
 """
 
 import contextlib
-import itertools
 import random
 
 import pytest
@@ -112,8 +111,8 @@ def life(wrap, tensor, other, function, calls=3) -> list:
         y = OTHERS[other](i)
         result = tried(lambda x=x, y=y: function(x, y))
         ended = result if isinstance(result, str) else "ok"
-        everything = [x, y, *older, kept, *(t for found in result or () for t in (found if isinstance(found, tuple) else (found,))
-                                            if isinstance(t, ingot.Tensor))]
+        parts = [part for given in result or () for part in (given if isinstance(given, tuple) else (given,))]
+        everything = [x, y, *older, kept, *(t for t in parts if isinstance(t, ingot.Tensor))]
         found.append((ended, seen(everything), gradients(x, y), tried(lambda y=y: y.add_(1) and None), gradients(x, y),
                       tried(lambda x=x: x.mul_(2) and None), gradients(x, y), gradients(*everything[-2:]), seen(everything)))
         kept.detach_()
@@ -123,7 +122,8 @@ def life(wrap, tensor, other, function, calls=3) -> list:
 # A row: the other tensor, a write and a result before the swap, and both after it.
 AXES = (OTHERS, ("nothing", "from a history", "without history"), RESULTS, WRITES, RESULTS)
 # Turns of a tensor that requires grad are not followed at all.
-REFUSED = {(tensor, swap) for tensor in ("computed", "view of a history", "view of a leaf") for swap in ("turned", "other dims")}
+REFUSED = {(tensor, swap) for tensor in ("computed", "view of a history", "view of a leaf")
+           for swap in ("turned", "other dims")}
 
 
 def rows_of(tensor, swap, count) -> list:
