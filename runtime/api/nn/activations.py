@@ -1,5 +1,7 @@
 """Functions of neural networks under `ingot.*`: activations, softmax, dropout."""
 
+import numpy as np
+
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ....ir.opdef.aval import canonical_dim
@@ -64,7 +66,7 @@ def hardshrink(input, lambd=0.5):
 @api(method=False, inplace=False, checked=True)
 def threshold(input, threshold, value):
     """Return the input where it is above the threshold, `value` elsewhere."""
-    threshold, value = (v.item() if isinstance(v, Tensor) else v for v in (threshold, value))
+    threshold, value = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (threshold, value))
     return ops.threshold(input, threshold=threshold, value=dt.fitted(value, input.dtype, "threshold"))
 
 

@@ -158,6 +158,7 @@ def edges(input, amounts, name: str):
 
 def pad_constant(input, amounts, value, name):
     """Pad a tensor by `amounts` of a value (the last dim first); negative amounts cut."""
+    value = value.item() if isinstance(value, Tensor) else value
     low, high = edges(input, amounts, name)
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if any(n < 0 for n in sizes):

@@ -77,6 +77,7 @@ INTEGERS = {
     "fftn": lambda n: ingot.fft.fftn(Y, s=(n(2), n(2))).real,
     "window": lambda n: ingot.signal.windows.hann(n(5)), "any": lambda n: Y.any(n(1)), "unravel_index": lambda n:
     ingot.unravel_index(ingot.tensor([3]), (n(2), n(3)))[1], "threshold": lambda n: F.threshold(Y, n(2), n(7)),
+    "pad, value": lambda n: F.pad(Y, (1, 1), value=n(2)),
     "groups": lambda n: F.conv1d(Y.reshape(1, 3, 2), ingot.ones(3, 1, 2), groups=n(3)),
     "groups transposed": lambda n: F.conv_transpose1d(Y.reshape(3, 2), ingot.ones(3, 3, 3), ingot.ones(9), 2, groups=n(3)),
     "trapezoid": lambda n: ingot.trapezoid(Y, dx=n(2)), "cumulative": lambda n: ingot.cumulative_trapezoid(Y, dx=n(2)),
