@@ -553,7 +553,7 @@ FIRST_USES = {
 
 
 @pytest.mark.parametrize("use", FIRST_USES)
-def test_a_library_that_is_imported_while_the_function_is_recorded_draws_nothing_of_it(use):
+def test_an_import_during_a_recording_draws_nothing_of_the_function(use):
     found = run_python(f"""
         import sys
         import ingot
@@ -569,7 +569,7 @@ def test_a_library_that_is_imported_while_the_function_is_recorded_draws_nothing
     assert found.stdout == "[3.0, 3.0, 3.0] 1\n", found.stderr
 
 
-def test_numbers_that_a_library_draws_when_it_is_new_are_refused():
+def test_numbers_drawn_from_a_module_that_is_new_are_refused():
     found = run_python("""
         import ingot
 
