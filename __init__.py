@@ -9,9 +9,9 @@ from .ir.errors import IngotError as IngotError
 from .ir.version import VERSION as _VERSION
 from .runtime import api as _api
 from .runtime.api.register.register import FUNCTIONS as _FUNCTIONS
-from .runtime.core.state import COMPILERS as _COMPILERS
 from .runtime.core.tensor import Size as Size
 from .runtime.core.tensor import Tensor as Tensor
+from .runtime.state.mode import COMPILERS as _COMPILERS
 
 __version__ = _VERSION
 

@@ -19,9 +19,9 @@ from ..runtime.api.tensor_classes.subclasses import disabled_torch_function as _
 from ..runtime.api.tensor_classes.subclasses import unasked as DisableTorchFunctionSubclass
 from ..runtime.core.device import KINDS, as_device
 from ..runtime.core.random import Generator, default_generator
-from ..runtime.core.state import tls
 from ..runtime.core.tensor import Tensor
 from ..runtime.nn.base.conversion import destination
+from ..runtime.state.mode import tls
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator", "Graph",
            "Node", "TensorBase", "Value", "_ExcludeDispatchKeyGuard", "_TensorMeta", "_are_functorch_transforms_active",

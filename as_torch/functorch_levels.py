@@ -1,8 +1,8 @@
 """`torch._C._functorch`: queries about tensors that stand for batches, and the ways in and out of a level of vmap."""
 
-from ..runtime.core.state import tls
 from ..runtime.func.vmap import _add_batch_dim, _remove_batch_dim
 from ..runtime.func.vmap_level import is_batched as is_batchedtensor
+from ..runtime.state.mode import tls
 
 __all__ = ["_add_batch_dim", "_remove_batch_dim", "get_unwrapped", "is_batchedtensor", "is_functorch_wrapped_tensor",
            "is_gradtrackingtensor", "maybe_current_level", "maybe_get_bdim", "maybe_get_level"]

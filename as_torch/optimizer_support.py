@@ -6,12 +6,12 @@ import functools
 from ..ir import dtype as dt
 from ..ir.errors import DTypeError
 from ..runtime.autograd.grad_mode import set_grad_enabled
-from ..runtime.core.state import get_default_dtype
 from ..runtime.core.tensor import Tensor
 from ..runtime.nn.base.parameter import Parameter
 from ..runtime.optim.adam import adam, adamax, adamw, nadam, radam
 from ..runtime.optim.adaptive import adadelta, adagrad, asgd, rmsprop, rprop
 from ..runtime.optim.sgd import sgd
+from ..runtime.state.mode import get_default_dtype
 
 __all__ = ["adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd"]
 

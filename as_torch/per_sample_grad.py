@@ -5,12 +5,12 @@ import functools
 from ..ir.errors import ArgumentError, AutogradError, ShapeError, kind_of
 from ..runtime.api.register.register import FUNCTIONS
 from ..runtime.autograd.function import Function
-from ..runtime.core.state import tls
 from ..runtime.core.tensor import Tensor
 from ..runtime.func.vmap import vmap
 from ..runtime.nn.base.module import Module
 from ..runtime.nn.utils.stateless import functional_call
 from ..runtime.pytree.pytree import tree_leaves, tree_map
+from ..runtime.state.mode import tls
 
 __all__ = ["call_for_per_sample_grads"]
 

@@ -22,8 +22,8 @@ from ..runtime.api.register.register import FUNCTIONS
 from ..runtime.autograd.grad_mode import around_steps
 from ..runtime.backends.accelerator import current_accelerator
 from ..runtime.core.printing import array_text, closed, options
-from ..runtime.core.state import OPEN_PROFILES
 from ..runtime.core.tensor import Tensor, wrap
+from ..runtime.state.mode import OPEN_PROFILES
 
 # Names of values that a gradient rule saved: place among the result (0) and the arguments.
 _SAVED = {"_saved_result": 0, "_saved_self": 1, "_saved_other": 2}

@@ -2,7 +2,7 @@
 
 Rooms, from the bottom to the top:
 
-    core, pytree, backends, profiler, autograd, memo, cpu, cuda, api/register, interop, foreach, amp, api/views,
+    state, core, pytree, backends, profiler, autograd, memo, cpu, cuda, api/register, interop, foreach, amp, api/views,
     api/math, api/nn, api/random, api/tensor_classes, signal, func, api/sparse, linalg, quasirandom, distributions,
     masked, nested, array_api, distributed/stores, distributed/engines, distributed/groups, distributed/launchers,
     nn/base, nn/functional, nn/layers, nn/utils, optim, multiprocessing, data, quantization, serialization,

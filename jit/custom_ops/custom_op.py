@@ -13,9 +13,9 @@ from ...runtime.api.views.join_split import stack
 from ...runtime.autograd.function import Function
 from ...runtime.core.device import KINDS, Device
 from ...runtime.core.node import is_inexact
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.pytree.pytree import tree_flatten
+from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..host.host_call import host
 from .schema import Schema

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...ir.errors import IngotError
-from ...runtime.core.state import tls
+from ...runtime.state.mode import tls
 
 
 class Position(NamedTuple):

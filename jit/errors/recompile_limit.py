@@ -26,8 +26,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from ...runtime.api.register.process_settings import DETERMINISTIC
-from ...runtime.core.state import COUNTERS, OPEN_PROFILES
-from ...runtime.core.switches import Switch
+from ...runtime.state.mode import COUNTERS, OPEN_PROFILES
+from ...runtime.state.switches import Switch
 
 NO_SECOND = Switch("whether a second recording of a function is an error", False)
 FREE = 10

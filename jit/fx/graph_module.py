@@ -7,9 +7,9 @@ import weakref
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module, Parameter
+from ...runtime.state.structure import Structure
 from .codegen import PythonCode
 from .graph import Graph
 from .node import FACE, map_aggregate, map_arg

@@ -12,9 +12,9 @@ from typing import Any
 from ...ir.errors import ArgumentError
 from ...runtime.api.register.overrides import TorchFunctionMode
 from ...runtime.core.op_observers import OpObserver
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module
+from ...runtime.state.mode import tls
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ...ir.interrupts import is_interrupt
-from ...runtime.core.structure import Structure
+from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
 from ..bytecode.user_code import dict_of
 from .absence import AbsentNames

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.core.composite_tensors import PARTS, values_in
-from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
+from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module
 from ..proxies.numpy_scalars import NUMBERS

@@ -19,9 +19,9 @@ from ...ir.ops.core.host_call import living_name
 from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
 from ...ir.symbols.symbolic import pinned
 from ...ir.weak_table import WeakTable
-from ...runtime.core.host_results import Outcome, outcome_of
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.state.host_results import Outcome, outcome_of
+from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import fields_of, flatten, is_structure, unflatten
 from ..guards.frames import is_user, restore_profiler, unprofiled

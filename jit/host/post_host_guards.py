@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...runtime.core.structure import Structure
+from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, counts_back, is_length
 from ..errors.errors import TraceError
 from ..guards.guard_code import quick_check

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...ir.dtype import BY_NP
 from ...ir.graph.graph import Value
-from ...runtime.core.state import OPEN_PROFILES
 from ...runtime.cpu.graph import program
+from ...runtime.state.mode import OPEN_PROFILES
 from ..errors.errors import NotFiniteError, at
 from ..recorder.record import OBSERVERS
 

@@ -24,7 +24,7 @@ from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
 from ...ir.locks import new_lock
 from ...runtime.api.register.process_settings import get_num_threads
-from ...runtime.core.state import OPEN_PROFILES
+from ...runtime.state.mode import OPEN_PROFILES
 from ..errors.errors import TraceError
 from .page import page
 from .work import Work, works_of

@@ -15,8 +15,8 @@ from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.symbolic import SymInt
 from ...ir.version import VERSION
-from ...runtime.core.state import tls
 from ...runtime.nn.base.module import Module
+from ...runtime.state.mode import tls
 from ..errors.errors import ExportError
 from ..exporting.capture import treespec
 from ..exporting.capture.buffer_mutations import NO_STATE

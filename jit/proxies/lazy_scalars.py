@@ -22,8 +22,8 @@ from ...ir import dtype as dt
 from ...ir.ops.core.elementwise import pow_
 from ...ir.ops.core.host_call import FUNCTIONS
 from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, is_symbol
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.state.mode import tls
 
 _WIDE = {float: dt.float64, int: dt.int64}
 _EXACT = 1 << 53                    # integers up to here are doubles

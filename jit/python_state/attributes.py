@@ -12,10 +12,10 @@ from typing import Any
 
 from ...runtime.api.register.lazy_methods import LateMethod
 from ...runtime.core.composite_tensors import PARTS
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.interop import tensor_protocols
 from ...runtime.nn.base.module import Module
+from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, follow, static_attribute
 from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace

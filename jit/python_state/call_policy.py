@@ -28,10 +28,10 @@ from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
 from ...runtime.autograd.function import run_forward
 from ...runtime.core.device import set_default_device
-from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
+from ...runtime.state.mode import Defaults, set_default_dtype, tls
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module

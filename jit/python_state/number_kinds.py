@@ -6,7 +6,7 @@ Such a call gets the class of the proxy that stands for a number, so the recordi
 import types
 from typing import Any
 
-from ...runtime.core.state import tls
+from ...runtime.state.mode import tls
 from ..bytecode.user_code import is_instance
 from ..errors.errors import RecordingStatus
 from ..guards.locations import StateInputs

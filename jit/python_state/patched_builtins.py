@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
 from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, applied, extreme, is_symbol
-from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
+from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import instructions_of, of_code
 from ..bytecode.user_code import LIBRARIES

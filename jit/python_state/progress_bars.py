@@ -6,7 +6,7 @@ A bar that the recorded function makes itself belongs to the loop that is record
 import sys
 from typing import Any
 
-from ...runtime.core.state import tls
+from ...runtime.state.mode import tls
 from ..host.host_call import record
 from ..side_effects.deferred_print import MADE, SHOWN, written
 

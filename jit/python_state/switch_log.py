@@ -1,4 +1,4 @@
-"""Switches of ingot that the function reads or sets (`runtime/core/switches.py`).
+"""Switches of ingot that the function reads or sets (`runtime/state/switches.py`).
 
 A switch that is read is guarded by its value at the start of the call, unless it holds what the function itself has set. A
 replay sets none, so a switch that is left changed is refused. One that was set to what it held is guarded: at another call it
@@ -7,7 +7,7 @@ might change.
 
 from ...ir.interrupts import is_interrupt
 from ...runtime.core.storage import user_line
-from ...runtime.core.switches import Switch
+from ...runtime.state.switches import Switch
 from ..errors.errors import RecordingStatus, at
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import looks_like, snapshot

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
+from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
 from ..bytecode.identity import asks_identity
 from ..bytecode.operation_sites import makes_text, sets_class

@@ -2,7 +2,7 @@
 
 Way in: `record.Recorder`; its result is a `recording.Recording`, plain data. The recorder builds the graph and holds a table of
 inputs with their sources, a table of aliases, and logs of gradients, memory swaps, reads, host calls, random streams and
-optimizer steps. Eager code reports to it by the events of `runtime/core/recorder.py`.
+optimizer steps. Eager code reports to it by the events of `runtime/state/recorder.py`.
 
 The eager tape behind the results stays as data (`tape.py`): it says which memory a replay shares with it and guards, and how
 `replay/restore_tape.py` makes the eager nodes again for gradients of gradients.

@@ -15,8 +15,8 @@ from ...runtime.autograd.engine import Backward, runs_no_user_code
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import ones_on_device_of
 from ...runtime.core.node import FREED, Leaf, Output
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..guards.frames import unprofiled
 from .recording import Gradient, RecordedBackward, RecordedError

@@ -5,7 +5,7 @@ The runtime makes such calls by `Mode.own_code`: public functions on plain argum
 without hooks. As everywhere, methods that users put into `Tensor` are not followed.
 """
 
-from ...runtime.core.state import tls
+from ...runtime.state.mode import tls
 from ..guards.frames import unprofiled
 
 

@@ -22,11 +22,11 @@ from ...ir.source_location import Where
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
-from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
 from ...runtime.nn.base.module import Module
+from ...runtime.state.mode import tls
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user, unprofiled
 from ..guards.guards import Condition
@@ -126,7 +126,7 @@ class ModuleStack:
 
 
 class Recorder:
-    """Recorder of one run; its interface to eager code is `runtime/core/recorder.py`. `changing` holds the keys of options and
+    """Recorder of one run; its interface to eager code is `runtime/state/recorder.py`. `changing` holds the keys of options and
     gradients that were others at earlier calls. `scope` holds the symbolic sizes and numbers of the arguments; None if all are
     fixed. Tensors of the run are not held: each refers to its place here by its link, each storage by its cell."""
 

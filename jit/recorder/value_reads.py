@@ -11,9 +11,9 @@ import numpy as np
 from ...ir.graph.graph import Builder, Value
 from ...ir.symbols.symbolic import pinned
 from ...passes.simplify.cse import Equals
-from ...runtime.core.state import HANDING_READERS, OPEN_READERS
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
+from ...runtime.state.mode import HANDING_READERS, OPEN_READERS
 from ..bytecode.attribute_queries import looks_at_types
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user

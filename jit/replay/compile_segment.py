@@ -27,7 +27,7 @@ from ...passes.networks.hoist_weights import split_derived
 from ...passes.rewrite import pass_manager
 from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
-from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
+from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
 from .shared_code import SHARED, SharedCode, identity_of
 from .weight_cache import Derived

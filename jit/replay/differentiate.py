@@ -15,9 +15,9 @@ from ...runtime.autograd.engine import replaced
 from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf, Node, Output, aval_of, hooks_of, new_number, next_functions, source_of
-from ...runtime.core.structure import add_hook
 from ...runtime.core.tensor import wrap
 from ...runtime.core.writes import rewrite_history
+from ...runtime.state.structure import add_hook
 from ..recorder.backward import key_of
 from .compile_segment import Region, Result
 from .restore_tape import SavedView, restored

@@ -18,13 +18,13 @@ from ...runtime.api.views.storage_views import become, take_window, window_of
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device import CPU
 from ...runtime.core.device_array import DeviceArray
-from ...runtime.core.host_results import leave
 from ...runtime.core.node import Leaf, rescue_result
 from ...runtime.core.placement import move_to
-from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
+from ...runtime.state.host_results import leave
+from ...runtime.state.mode import tls
 from ..errors import errors
 from ..recorder.outputs import attach_results
 from ..recorder.random_streams import DrawnKeys

@@ -14,8 +14,8 @@ from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device_array import zeros_on_device_of
 from ...runtime.core.node import Output, hooks_of
 from ...runtime.core.storage import Storage
-from ...runtime.core.structure import add_hook
 from ...runtime.core.tensor import wrap
+from ...runtime.state.structure import add_hook
 from ..recorder.tape import End, KeptFunction, KeptItems, KeptNumber, KeptTensor, Slot
 
 

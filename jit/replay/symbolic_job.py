@@ -15,7 +15,7 @@ from ...ir.symbols.symbolic import names_of
 from ...passes.simplify.lift_numbers import lift_numbers, number_array
 from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
-from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
+from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
 from .compile_segment import Job, Ready, Region, without_collections
 

@@ -12,8 +12,8 @@ import types
 from typing import Any
 
 from ...ir.symbols.symbolic import is_symbol, pinned
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Size
+from ...runtime.state.mode import tls
 from ..bytecode.call_sites import call_sites_of, depths_of
 from ..bytecode.stack import instructions_of, position_of
 from ..bytecode.user_code import is_user_code

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from ...ir import config
 from ...ir.errors import ArgumentError
-from ...runtime.core.switches import Switch
+from ...runtime.state.switches import Switch
 
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3")
 

@@ -6,8 +6,8 @@ import warnings
 from ...ir import config
 from ...ir.errors import ArgumentError
 from ...ir.weak_table import WeakTable
-from ...runtime.core.state import tls
 from ...runtime.nn.base.module import Module
+from ...runtime.state.mode import tls
 from ..host.host_call import host
 from .record_graph import is_recording
 from .trace import Traced, wrapped

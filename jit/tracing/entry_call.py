@@ -16,9 +16,9 @@ from ...ir.interrupts import is_interrupt
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
-from ...runtime.core.state import OPEN_PROFILES, Defaults, tls
-from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor, class_for
+from ...runtime.state.mode import OPEN_PROFILES, Defaults, tls
+from ...runtime.state.structure import Structure
 from ..guards.arg_pytree import NUMBER, ArrayArgument
 from ..guards.exact_values import ByIdentity, number_bits
 from ..guards.guard_code import tests_of

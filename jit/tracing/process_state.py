@@ -4,7 +4,7 @@ import gc
 import sys
 from typing import Any
 
-from ...runtime.core.state import Mode, tls
+from ...runtime.state.mode import Mode, tls
 from ..guards.frames import restore_profiler
 
 _NAMES = [name for name in Mode.__slots__ if name != "_context"]

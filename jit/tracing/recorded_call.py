@@ -8,8 +8,8 @@ from ...ir.interrupts import is_interrupt
 from ...ir.locks import new_rlock
 from ...ir.ops.core.shape import place
 from ...runtime.core.device_array import place_of
-from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
+from ...runtime.state.mode import tls
 from ..errors.errors import (
     DisturbedError,
     FirstTimeError,

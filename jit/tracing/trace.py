@@ -10,10 +10,10 @@ from ...ir import config
 from ...ir.lazy import lazy
 from ...ir.locks import Turn
 from ...passes.schedule import plan_steps
-from ...runtime.core.host_results import forget
-from ...runtime.core.state import COUNTERS, OPEN_PROFILES, Defaults, tls
 from ...runtime.core.storage import user_level, user_line
 from ...runtime.nn.base.module import Module
+from ...runtime.state.host_results import forget
+from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, Defaults, tls
 from ..errors.errors import TraceError, TracerWarning, at
 from ..guards.arg_pytree import ContainerTable, flatten
 from ..guards.locations import read_locations

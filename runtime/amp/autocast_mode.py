@@ -16,9 +16,9 @@ from ...ir.ops.core.elementwise import cast
 from ..api.register.register import FUNCTIONS
 from ..core.device import KINDS, available
 from ..core.node import FREED, Leaf
-from ..core.state import tls
-from ..core.switches import ThreadSwitch
 from ..core.tensor import Tensor
+from ..state.mode import tls
+from ..state.switches import ThreadSwitch
 
 __all__ = ["autocast", "autocast_decorator", "is_autocast_available"]
 

@@ -10,9 +10,9 @@ from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..core.device import available
 from ..core.placement import on_device_of
-from ..core.state import hands_on_number, tls
 from ..core.tensor import Tensor
 from ..foreach import lists
+from ..state.mode import hands_on_number, tls
 
 __all__ = ["GradScaler", "OptState"]
 

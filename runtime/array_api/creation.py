@@ -6,9 +6,9 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.register.register import FUNCTIONS
 from ..core.device import require
-from ..core.state import Defaults
 from ..core.tensor import Tensor, wrap
 from ..interop import tensor_protocols
+from ..state.mode import Defaults
 from .data_types import default_complex, named, take_dtype
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",

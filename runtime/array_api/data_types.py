@@ -5,8 +5,8 @@ from ...ir.errors import ArgumentError, DTypeError
 from ..api.register import dtype_info
 from ..api.register.register import FUNCTIONS
 from ..core.device import require
-from ..core.state import Defaults
 from ..core.tensor import Tensor
+from ..state.mode import Defaults
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 

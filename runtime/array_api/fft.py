@@ -5,8 +5,8 @@ import numpy as np
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..core.device import require
-from ..core.state import Defaults
 from ..core.tensor import wrap
+from ..state.mode import Defaults
 from .data_types import checked, named, take_dtype
 from .elementwise_functions import without_history
 

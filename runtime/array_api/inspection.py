@@ -3,7 +3,7 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ..core.device import CPU, DRIVERS, Device, get_default_device
-from ..core.state import Defaults
+from ..state.mode import Defaults
 from .data_types import CATEGORIES, KINDS, default_complex
 
 __all__ = ["__array_namespace_info__"]

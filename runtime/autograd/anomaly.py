@@ -4,7 +4,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from ..core.node import CHECK_NAN, TRACE_LINES
-from ..core.state import tls
+from ..state.mode import tls
 
 
 def _set(level):

@@ -8,8 +8,8 @@ from ..core.composite_tensors import PARTS, composed_like, values_in
 from ..core.device_array import ones_on_device_of, place_of, zeros_on_device_of
 from ..core.dispatch import call
 from ..core.node import Leaf, Output
-from ..core.state import tls
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
+from ..state.mode import tls
 from .engine import Backward, accumulate, run_leaf_prehooks, run_post_accumulate
 from .gradient_buffers import copied, own
 from .graph_edges import GradientEdge, is_known, nothing_known, tensor_at

@@ -10,9 +10,9 @@ from ..core.composite_tensors import values_in
 from ..core.device import EVERYWHERE
 from ..core.node import overwritten_error
 from ..core.random import get_rng_state, set_rng_state
-from ..core.state import tls
 from ..core.tensor import Tensor
 from ..pytree.pytree import tree_leaves
+from ..state.mode import tls
 from .backward import backward
 from .function import Function
 from .grad_mode import enable_grad

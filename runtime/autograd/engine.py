@@ -20,9 +20,9 @@ from ...ir.symbols.symbolic import is_symbol
 from ..core.device_array import MESH, DeviceArray, place_of, zeros_on_device_of
 from ..core.dispatch import call
 from ..core.node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..core.writes import write
+from ..state.mode import tls
 from .gradient_buffers import accumulate_sparse, add_to, can_add_to, copied, is_sparse, own, sum_of, takes_sums
 from .piecewise_linear import tie
 

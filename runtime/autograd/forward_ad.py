@@ -11,8 +11,8 @@ from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import reshape
 from ..core.node import Leaf, Node
-from ..core.state import tls
 from ..core.tensor import Tensor, shape_of
+from ..state.mode import tls
 from .backward import pulled_without_hooks
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad

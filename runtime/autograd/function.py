@@ -11,10 +11,10 @@ from ...ir.ops.core.shape import full, reshape, sum_to
 from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
 from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, overwritten_error, successor
-from ..core.state import tls
 from ..core.storage import Storage, user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap
 from ..core.writes import Passed, rewrite_history
+from ..state.mode import tls
 from .backward import grad
 from .grad_mode import enable_grad
 from .missing_rules import forbidden

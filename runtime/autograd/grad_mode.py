@@ -4,7 +4,7 @@ import inspect
 from contextlib import ContextDecorator
 from functools import wraps
 
-from ..core.state import tls
+from ..state.mode import tls
 
 
 def around_steps(fn, context):

@@ -16,9 +16,9 @@ from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import contiguous
 from ..core.backend import HOST
 from ..core.node import LARGE
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..core.writes import overlaps
+from ..state.mode import tls
 
 
 def add_to(total, g):

@@ -7,10 +7,10 @@ from typing import Any
 from ...ir.errors import AutogradError, DTypeError
 from ..core.node import Leaf, hooks_of, source_of
 from ..core.node import Node as Operation
-from ..core.state import tls
-from ..core.structure import RemovableHandle, add_hook
 from ..core.tensor import Tensor
 from ..core.writes import keep_gradient as keep_gradient
+from ..state.mode import tls
+from ..state.structure import RemovableHandle, add_hook
 from .graph_edges import GradientEdge, get_gradient_edge
 from .saved_tensor_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 

@@ -1,8 +1,8 @@
 """Functions without a gradient rule: backward through their results raises, so that no gradient is silently missing."""
 
 from ..core.node import ForbiddenNode, Output, aval_of, is_inexact
-from ..core.state import tls
 from ..core.tensor import Tensor
+from ..state.mode import tls
 
 
 def without_rule(name: str, result, *inputs):

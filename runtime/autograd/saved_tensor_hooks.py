@@ -2,8 +2,8 @@
 
 from ...ir.errors import AutogradError
 from ..core.placement import pinned
-from ..core.state import tls
 from ..core.tensor import Tensor
+from ..state.mode import tls
 
 
 class saved_tensors_hooks:

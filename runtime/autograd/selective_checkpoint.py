@@ -11,9 +11,9 @@ from ...ir.errors import ArgumentError, AutogradError
 from ...ir.opdef.op import NO_GRAD, OPS, Op
 from ..core.dispatch import call
 from ..core.op_observers import OpObserver
-from ..core.state import tls
 from ..core.taping import record
 from ..core.tensor import Tensor
+from ..state.mode import tls
 from .function import alias
 
 # API functions whose operators have other names.

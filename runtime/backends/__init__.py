@@ -1,13 +1,13 @@
 """`ingot.backends`, `ingot.accelerator`, `ingot.cpu`, `ingot.xpu`: queries about devices and libraries, and switches that
 programs set.
 
-Way in: each module by itself. A switch either sets `core/float32_precision` (TF32 in products and convolutions) or changes
+Way in: each module by itself. A switch either sets `state/float32_precision` (TF32 in products and convolutions) or changes
 nothing, as its docstring says. `disable_global_flags` freezes the switches.
 """
 
 import sys
 
-from ..core import float32_precision
+from ..state import float32_precision
 from . import absent_libraries, cpu, cuda, cudnn, mha, mkldnn, mps, quantized
 from .switch_board import SwitchBoard, frozen, switched
 

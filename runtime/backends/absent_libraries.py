@@ -5,7 +5,7 @@
 
 import sys
 
-from ..core.switches import Setting
+from ..state.switches import Setting
 from .switch_board import SwitchBoard
 
 __all__ = ["enabled", "get_opt_einsum", "is_available", "strategy"]

@@ -2,7 +2,7 @@
 
 from ...ir.errors import DeviceError
 from ..core.device import DRIVERS, Device, available
-from ..core.switches import LentSwitch, refuse_to_read
+from ..state.switches import LentSwitch, refuse_to_read
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
            "device_index", "empty_cache", "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated",

@@ -3,9 +3,9 @@
 from contextlib import ExitStack, contextmanager
 
 from ...ir.errors import ArgumentError
-from ..core import float32_precision
 from ..core.device import DRIVERS
-from ..core.switches import Setting, Switch
+from ..state import float32_precision
+from ..state.switches import Setting, Switch
 
 __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_plan_cache", "enable_cudnn_sdp",
            "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled",

@@ -7,8 +7,8 @@ switches have no effect: results are always deterministic.
 import sys
 
 from ...ir.errors import ArgumentError
-from ..core import float32_precision
-from ..core.switches import Setting
+from ..state import float32_precision
+from ..state.switches import Setting
 from .switch_board import SwitchBoard, switched
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "conv", "deterministic", "enabled", "flags", "fp32_precision",

@@ -1,6 +1,6 @@
 """`ingot.backends.mha`: the switch of `nn.TransformerEncoder` that writes zeros for padding in inference."""
 
-from ..core.switches import Switch
+from ..state.switches import Switch
 
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 

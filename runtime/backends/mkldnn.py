@@ -2,8 +2,8 @@
 
 import sys
 
-from ..core import float32_precision
-from ..core.switches import Setting
+from ..state import float32_precision
+from ..state.switches import Setting
 from .switch_board import SwitchBoard, switched
 
 __all__ = ["allow_tf32", "conv", "deterministic", "enabled", "flags", "fp32_precision", "is_available", "matmul", "rnn"]

@@ -2,7 +2,7 @@
 
 import sys
 
-from ..core.switches import Setting
+from ..state.switches import Setting
 from .switch_board import SwitchBoard
 
 __all__ = ["engine", "supported_engines"]

@@ -4,8 +4,8 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from ...ir.errors import ArgumentError
-from ..core import float32_precision
-from ..core.switches import Setting, Switch
+from ..state import float32_precision
+from ..state.switches import Setting, Switch
 
 frozen = Switch("whether switches may be set only by flags()", False)
 

@@ -8,8 +8,8 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
 from ...ir.reference.scalar_functions import as_kind
+from ..state.mode import Defaults
 from .backend import HOST
-from .state import Defaults
 from .tensor import Tensor, wrap
 
 

@@ -4,9 +4,9 @@ from functools import lru_cache
 
 from ...ir.errors import ArgumentError, DeviceError, DTypeError
 from ...ir.lazy import lazy
+from ..state.mode import Defaults
 from .backend import DRIVERS
 from .device_array import BACKENDS, MESH, SAMPLE, DeviceArray
-from .state import Defaults
 from .tensor import Tensor
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")

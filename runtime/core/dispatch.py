@@ -17,11 +17,11 @@ from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
 from ...ir.symbols.substitute import at_hint
+from ..state.mode import tls
 from . import specialized_calls
 from .backend import HOST
 from .device_array import MESH, DeviceArray
 from .node import INEXACT, aval_of
-from .state import tls
 from .storage import Storage
 from .taping import record
 from .taping import write as write_taping

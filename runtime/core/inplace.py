@@ -8,10 +8,10 @@ or a device's backend, says which kernels can do it; all else is computed apart 
 import numpy as np
 
 from ...ir.opdef.op import Op
+from ..state.mode import tls
 from .backend import HOST
 from .device_array import DeviceArray, place_of
 from .dispatch import KERNELS
-from .state import tls
 from .tensor import Tensor
 from .writes import is_quiet, wrote_plainly
 

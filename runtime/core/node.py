@@ -17,10 +17,10 @@ from ...ir.opdef.aval import Aval
 from ...ir.ops.core.complex_numbers import conj
 from ...ir.ops.core.shape import expand
 from ...ir.symbols.symbolic import hint
+from ..state.mode import tls
+from ..state.structure import HookTable, add_hook
 from .backend import HOST
 from .device_array import DeviceArray
-from .state import tls
-from .structure import HookTable, add_hook
 
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 CALL_THRESHOLD = 128                      # calls of a rule on small arrays that take about as long as compiling it

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ..state.mode import tls
 from .dispatch import call
-from .state import tls
 
 
 class OpObserver:

@@ -9,10 +9,10 @@ import numpy as np
 from ...ir.dim_order import inverse, order_of
 from ...ir.errors import DeviceError, DTypeError
 from ...ir.ops.core.shape import place
+from ..state.mode import Defaults
 from .device import CPU, DRIVERS, EVERYWHERE, META, Device, as_device, available, require
 from .device_array import BACKENDS, MESH, DeviceArray
 from .dispatch import KERNELS, route_kernels
-from .state import Defaults
 from .tensor import Tensor, wrap
 
 

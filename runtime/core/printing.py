@@ -8,9 +8,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
+from ..state.mode import Defaults, tls
+from ..state.switches import Switch
 from .device_array import DeviceArray
-from .state import Defaults, tls
-from .switches import Switch
 from .tensor import Tensor
 
 

@@ -14,10 +14,10 @@ from operator import length_hint
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
+from ..state.mode import Defaults, tls
 from .device import CPU, as_device
 from .device_array import DeviceArray
 from .placement import key_on, on_device_of, put
-from .state import Defaults, tls
 from .tensor import Tensor, wrap
 
 _WORD = 1 << 64

@@ -8,6 +8,7 @@ recorder, anomaly mode, hooks of saved tensors), nodes are made step by step.
 from typing import Any
 
 from ...ir.opdef.op import Op
+from ..state.mode import tls
 from .node import (
     INEXACT,
     ComplexNode,
@@ -21,7 +22,6 @@ from .node import (
     known_avals,
     new_number,
 )
-from .state import tls
 from .storage import Storage, user_line
 from .tensor import Tensor, shape_of, wrap
 

@@ -13,8 +13,8 @@ from ...ir.errors import AutogradError, DeviceError, DTypeError, ShapeError
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
+from ..state.mode import Defaults, tls
 from .node import Leaf, Output, aval_of, shown
-from .state import Defaults, tls
 from .storage import Storage, borrowed
 
 _new = object.__new__

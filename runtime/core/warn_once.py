@@ -2,8 +2,8 @@
 
 import warnings
 
+from ..state.switches import Switch
 from .storage import user_line
-from .switches import Switch
 
 ALWAYS = Switch("whether warnings always appear", False)
 _given: set = set()

@@ -17,10 +17,10 @@ from ...ir.ops.index.assign import assign_view
 from ...ir.reference import float8
 from ...ir.reference.scalar_functions import as_kind
 from ...ir.symbols.substitute import at_hint
+from ..state.mode import tls
+from ..state.structure import add_hook
 from .device_array import DeviceArray
 from .node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, hooks_of, rescue_operands, rescue_result, source_of
-from .state import tls
-from .structure import add_hook
 from .tensor import Tensor, memory_of, shape_of, wrap
 
 _ndarray = np.ndarray

@@ -10,9 +10,9 @@ from ...ir import dtype as dt
 from ...ir.errors import DTypeError, ShapeError
 from ..api.register.register import FUNCTIONS
 from ..core.creation import array_of, as_array_tensor
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..cpu.memory import alloc
+from ..state.mode import tls
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

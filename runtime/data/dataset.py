@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.register.register import FUNCTIONS
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
+from ..state.mode import tls
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -8,8 +8,8 @@ import numpy.random
 
 from ...ir.errors import ArgumentError
 from ..core.random import default_generator
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
+from ..state.mode import tls
 from .collate import Memory, default_collate
 from .dataset import Subset, TensorDataset, several
 from .sampler import drawn_seed

@@ -16,8 +16,8 @@ from typing import Any
 import numpy
 
 from ...ir.errors import IngotError
-from ..core.switches import question
 from ..cpu.calls.pool import set_num_threads
+from ..state.switches import question
 from .collate import Memory
 from .fetch import FETCHERS, Exhausted, WorkerSeeds
 from .transport import Outbox, send, socket_of

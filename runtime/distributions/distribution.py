@@ -5,8 +5,8 @@ import warnings
 from ...ir.errors import ArgumentError
 from ..api.math.reductions import holds_anywhere
 from ..autograd.grad_mode import no_grad
-from ..core.state import tls
 from ..core.tensor import Size, Tensor
+from ..state.mode import tls
 from . import constraints
 from .parameters import lazy_property
 

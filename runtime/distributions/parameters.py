@@ -6,8 +6,8 @@ from operator import attrgetter
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
-from ..core.state import Defaults
 from ..core.tensor import Tensor
+from ..state.mode import Defaults
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
            "vec_to_tril_matrix"]

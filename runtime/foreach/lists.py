@@ -20,9 +20,9 @@ from ..core.backend import HOST
 from ..core.device_array import DeviceArray
 from ..core.node import Leaf
 from ..core.placement import on_device_of
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..core.writes import check_writable, is_quiet, wrote_plainly
+from ..state.mode import tls
 
 KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # that kernels of written rows take
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...ir.errors import ArgumentError
 from ..api.register.register import api
-from ..core.state import tls
 from ..core.tensor import Tensor
+from ..state.mode import tls
 
 
 @api(method=False)

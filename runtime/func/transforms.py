@@ -16,9 +16,9 @@ from ..autograd.engine import reach
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.graph_edges import ends_of, source_of
 from ..core.node import Leaf, Node
-from ..core.state import tls
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from ..pytree.pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
+from ..state.mode import tls
 from .vmap_level import has_outer_history, is_batched, over_batch
 
 

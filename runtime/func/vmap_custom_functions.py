@@ -10,9 +10,9 @@ from ...ir.errors import AutogradError
 from ...ir.ops.core.reduce import sum_
 from ..autograd import function as fn
 from ..core.node import is_inexact
-from ..core.state import tls
 from ..core.tensor import Tensor
 from ..pytree.pytree import broadcast_prefix, tree_flatten
+from ..state.mode import tls
 
 
 class VmapInfo(NamedTuple):

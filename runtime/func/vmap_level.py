@@ -20,10 +20,10 @@ from ...ir.symbols.substitute import at_hint
 from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
 from ..core.device_array import BACKENDS, SAMPLE, DeviceArray, is_sample
-from ..core.recorder import Recorder
-from ..core.state import tls
 from ..core.storage import Storage
 from ..core.tensor import Tensor, shape_of
+from ..state.mode import tls
+from ..state.recorder import Recorder
 from . import vmap_custom_functions
 
 RANDOMNESS = ("error", "different", "same")

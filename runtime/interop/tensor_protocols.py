@@ -20,9 +20,9 @@ from ..core.device import DRIVERS, available, require
 from ..core.device_array import DeviceArray, contiguous_strides
 from ..core.dispatch import route_kernels
 from ..core.placement import move_to
-from ..core.state import tls
 from ..core.storage import Storage
 from ..core.tensor import Tensor, wrap
+from ..state.mode import tls
 from . import dlpack_types
 
 dlpack = lazy(__package__, ".dlpack")      # only device memory needs it

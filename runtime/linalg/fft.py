@@ -11,7 +11,7 @@ from ..api.register.layouts import require_strided
 from ..api.register.register import FUNCTIONS, deliver, rename_all
 from ..api.register.type_promotion import widened
 from ..api.views.ranges import arange
-from ..core.state import Defaults, tls
+from ..state.mode import Defaults, tls
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
            "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]

@@ -22,8 +22,8 @@ from ..api.math.reductions import averageable, holds_anywhere, vector_norm
 from ..api.register import return_types
 from ..api.register.register import FUNCTIONS, deliver, rename_all
 from ..api.register.type_promotion import rounds_once, single_in_autocast, to_dtype
-from ..core.state import tls
 from ..core.tensor import Tensor
+from ..state.mode import tls
 from .matrix_factors import (
     batched,
     cholesky_ex,

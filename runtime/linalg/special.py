@@ -11,8 +11,8 @@ from ..api.math.elementwise import unary
 from ..api.register.register import FUNCTIONS, deliver, rename_all
 from ..api.register.type_promotion import result_type, to_dtype
 from ..autograd.missing_rules import without_rule
-from ..core.state import Defaults
 from ..core.tensor import Tensor
+from ..state.mode import Defaults
 
 __all__ = ["airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
            "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc",

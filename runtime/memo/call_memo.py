@@ -17,8 +17,8 @@ import numpy as np
 
 from ...ir.dtype import DType
 from ...ir.weak_table import WeakTable
-from ..core.state import Defaults
 from ..core.tensor import Size, Tensor
+from ..state.mode import Defaults
 
 TENSORS: set = {Tensor}                 # classes of plain tensors, those that modules own among them
 _PLAIN = frozenset((int, bool, str, type(None), DType, Size))

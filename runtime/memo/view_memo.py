@@ -12,8 +12,8 @@ import numpy as np
 from ...ir.opdef.op import Op
 from ...ir.ops.core.shape import reshape
 from ..core.dispatch import as_view, tape_view
-from ..core.state import tls
 from ..core.tensor import Size
+from ..state.mode import tls
 from .call_memo import MOST, TENSORS, new_table, past_tracker
 
 _SEQUENCES = frozenset((tuple, Size))

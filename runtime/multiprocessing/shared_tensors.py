@@ -8,8 +8,8 @@ import numpy as np
 from ...ir.errors import AutogradError
 from ..api.register.register import api
 from ..core.device_array import DeviceArray
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
+from ..state.mode import tls
 from .shared_memory import block_of, empty
 
 

@@ -14,8 +14,8 @@ from ..api.tensor_classes import subclasses
 from ..api.tensor_classes.value_members import ValueMembers
 from ..api.views.tensor_factories import on_arrays
 from ..core.composite_tensors import PARTS
-from ..core.state import tls
 from ..core.tensor import Size, Tensor, shape_of
+from ..state.mode import tls
 
 _new = object.__new__
 HANDLERS: dict = {}         # name of a function or method -> handler of jagged tensors

@@ -13,8 +13,8 @@ from ...ir import dtype as dt
 from ...ir.ops.core.elementwise import pow_
 from ..api.register.register import FUNCTIONS
 from ..core.dispatch import kernel_of
-from ..core.state import tls
 from ..core.tensor import Tensor
+from ..state.mode import tls
 
 
 def power(base, exponent):

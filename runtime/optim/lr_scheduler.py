@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 
 from ...ir.errors import ArgumentError, DTypeError
-from ..core.state import tls
 from ..core.tensor import Tensor
+from ..state.mode import tls
 from .optimizer import Optimizer
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",

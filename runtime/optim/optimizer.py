@@ -19,13 +19,13 @@ from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.composite_tensors import values_in
 from ..core.device_array import DeviceArray, zeros_on_device_of
-from ..core.state import tls
-from ..core.structure import HookTable, Structure
 from ..core.tensor import Tensor, wrap
 from ..core.writes import write
 from ..foreach import lists
 from ..nn.base.hooks import add_hook
 from ..nn.base.parameter import Parameter
+from ..state.mode import tls
+from ..state.structure import HookTable, Structure
 from .parameter_views import NUMBERS, by_pairs, by_vectors
 
 _UPDATES = ("_update_each", "_update", "_begin", "_names", "_numbers", "_rule")     # methods that one update calls

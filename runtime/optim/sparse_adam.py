@@ -2,7 +2,7 @@
 
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
-from ..core.state import tls
+from ..state.mode import tls
 from .exact_powers import power, root
 from .optimizer import Optimizer, check, count, options_of, put, zeros_like
 from .sparse_updates import group_number, rows_of

@@ -12,9 +12,9 @@ from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.shape import cat
 from ..api.register.register import FUNCTIONS
 from ..api.sparse import GAP, GappedRows
-from ..core.state import tls
 from ..core.tensor import Tensor, numel_of
 from ..core.writes import check_writable
+from ..state.mode import tls
 
 
 def rows_of(g) -> Any:

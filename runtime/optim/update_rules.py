@@ -16,8 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..api.register.register import FUNCTIONS
-from ..core.state import tls
 from ..foreach.lists import KINDS, sweep_each
+from ..state.mode import tls
 from .optimizer import Optimizer, count, counts_on_device, put, zeros_like
 
 

@@ -7,10 +7,10 @@ import math
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..core.state import tls
 from ..foreach import lists
 from ..nn.base.module import Module
 from ..nn.layers.norm import _BatchNorm
+from ..state.mode import tls
 from .lr_scheduler import LRScheduler
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",

@@ -5,7 +5,7 @@ from contextlib import ContextDecorator
 from functools import wraps
 from typing import Any
 
-from ..core.state import tls
+from ..state.mode import tls
 from .events import EventList
 from .session import Session
 

@@ -10,9 +10,9 @@ from typing import Any
 from ...ir.opdef.op import operations
 from ..core.backend import HOST
 from ..core.op_observers import OpObserver
-from ..core.state import OPEN_PROFILES
 from ..core.storage import user_line
 from ..core.tensor import Tensor
+from ..state.mode import OPEN_PROFILES
 from .events import FunctionEvent
 
 

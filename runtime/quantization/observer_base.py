@@ -9,8 +9,8 @@ from ..api.nn.quantize_dequantize import EPS, steps_between
 from ..api.register import quantized_dtypes as schemes
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..core.state import tls
 from ..nn.base.module import Module
+from ..state.mode import tls
 
 RANGES = {dt.quint8: (0, 255), dt.qint8: (-128, 127), dt.uint8: (0, 255), dt.int8: (-128, 127), dt.int16: (-32768, 32767)}
 

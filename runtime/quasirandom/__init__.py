@@ -11,8 +11,8 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.random import random_tensors as noise
 from ..api.register.register import deliver
-from ..core.state import Defaults, tls
 from ..core.tensor import Tensor, wrap
+from ..state.mode import Defaults, tls
 from .sobol_directions import BITS, MOST, direction_numbers
 
 __all__ = ["SobolEngine"]

@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict, defaultdict
 import numpy as np
 
 from ...ir.errors import DTypeError, FileError
-from ..core.switches import Switch
+from ..state.switches import Switch
 from .read_budget import ReadBudget, shown
 
 _safe = Switch("the globals that files may name", {})       # allowed by the user: {full name: object}

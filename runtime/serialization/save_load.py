@@ -13,8 +13,8 @@ from ...ir.errors import ArgumentError, DTypeError, EmptyFileError, FileError, I
 from ...ir.lazy import lazy
 from ..core.device import CPU, DRIVERS, Device, available, require
 from ..core.placement import move_to
-from ..core.state import tls
 from ..core.tensor import wrap
+from ..state.mode import tls
 from . import archive as container
 from . import safetensors, torch_files
 

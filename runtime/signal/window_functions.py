@@ -13,7 +13,7 @@ from ...ir.symbols.substitute import as_float
 from ..api.register.layouts import require_strided
 from ..api.register.register import api
 from ..api.views.tensor_factories import filled, finish, of_counts, require_device
-from ..core.state import Defaults
+from ..state.mode import Defaults
 
 
 def window(name, values, length, periodic, dtype, device, requires_grad, pin_memory=False):

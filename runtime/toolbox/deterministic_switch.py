@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from ..core.switches import Setting
+from ..state.switches import Setting
 
 fill_uninitialized_memory: bool
 

@@ -15,10 +15,10 @@ from ...ir.opdef.op import OPS, Op
 from ...ir.symbols.substitute import at_hint
 from ..core.node import Output
 from ..core.op_observers import OpObserver
-from ..core.state import COUNTERS, tls
 from ..core.tensor import Tensor
 from ..nn.base.hooks import GLOBAL
 from ..pytree.pytree import tree_map
+from ..state.mode import COUNTERS, tls
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 

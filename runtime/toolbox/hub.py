@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import urlparse
 
 from ...ir.errors import ArgumentError, FileError
-from ..core.switches import Switch, question
 from ..serialization.save_load import load as load_file
+from ..state.switches import Switch, question
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir",
            "tqdm"]

@@ -6,10 +6,10 @@ from weakref import WeakKeyDictionary
 
 from ...ir.errors import ArgumentError
 from ..autograd.hooks import register_multi_grad_hook
-from ..core.state import tls
 from ..core.tensor import Tensor
 from ..nn.base.hooks import GLOBAL, register_module_forward_hook, register_module_forward_pre_hook
 from ..pytree.pytree import tree_leaves
+from ..state.mode import tls
 
 __all__ = ["ModuleTracker"]
 

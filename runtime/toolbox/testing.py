@@ -12,8 +12,8 @@ from ..api.register.register import FUNCTIONS
 from ..core.composite_tensors import PARTS
 from ..core.creation import as_array_tensor
 from ..core.device_array import MESH, DeviceArray
-from ..core.state import tls
 from ..core.tensor import Tensor, wrap
+from ..state.mode import tls
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 

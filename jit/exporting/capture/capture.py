@@ -14,11 +14,11 @@ from ....ir.graph.graph import Builder, Graph, Value
 from ....ir.symbols.substitute import collect, has_symbols
 from ....ir.symbols.symbolic import pinned
 from ....runtime.autograd.grad_mode import no_grad
-from ....runtime.core.state import tls
 from ....runtime.core.storage import user_line
 from ....runtime.core.tensor import Tensor
 from ....runtime.nn.base.module import Module
 from ....runtime.nn.base.parameter import Parameter
+from ....runtime.state.mode import tls
 from ...errors.errors import ExportError, at
 from ...guards.arg_pytree import flatten
 from ...guards.frames import unprofiled

@@ -17,10 +17,10 @@ from ....ir.ops.core.pointwise import choose
 from ....ir.ops.core.shape import reshape
 from ....runtime.core.device_array import DeviceArray
 from ....runtime.core.node import Named, Node, Output, new_number
-from ....runtime.core.state import tls
 from ....runtime.core.storage import user_line
 from ....runtime.core.tensor import Tensor, wrap
 from ....runtime.pytree.pytree import tree_flatten, tree_unflatten
+from ....runtime.state.mode import tls
 from ...errors.errors import ExportError, at
 from . import treespec
 

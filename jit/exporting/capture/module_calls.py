@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Graph
 from ....ir.graph.printer import value_names
-from ....runtime.core.structure import add_hook
 from ....runtime.nn.base.hooks import GLOBAL, register_module_forward_hook
 from ....runtime.nn.base.module import Module
+from ....runtime.state.structure import add_hook
 from . import treespec
 
 RECORDED = "recorded.txt"       # the member of a file with the graph before any pass

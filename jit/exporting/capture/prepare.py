@@ -20,8 +20,8 @@ from ....passes.networks.hoist_weights import split_derived
 from ....passes.rewrite import pass_manager
 from ....passes.simplify.canonicalize import is_fill
 from ....runtime.core.dispatch import kernel_of
-from ....runtime.core.state import tls
 from ....runtime.cpu.graph import machine_passes
+from ....runtime.state.mode import tls
 
 _GROWTH = 4            # a folded value may take so many times the memory of what it is made of,
 _ALWAYS = 1 << 14      # and so many elements in any case

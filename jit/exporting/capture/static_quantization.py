@@ -20,9 +20,9 @@ from ....passes.quantize.quantize import observed, quantize
 from ....passes.rewrite import pass_manager
 from ....passes.schedule.specialize_shapes import bind_graph
 from ....runtime.core.dispatch import kernel_of
-from ....runtime.core.state import tls
 from ....runtime.cpu.graph import machine_passes
 from ....runtime.quantization.calibration_ranges import RANGES
+from ....runtime.state.mode import tls
 from ...errors.errors import ExportError
 from .example_inputs import Example, arguments_of
 from .prepare import freeze as frozen

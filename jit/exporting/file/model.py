@@ -21,9 +21,9 @@ from ....ir.symbols.substitute import replaced, valuer
 from ....runtime.api.views.tensor_factories import tensor
 from ....runtime.autograd.grad_mode import no_grad, set_grad_enabled
 from ....runtime.core.device import CPU, Device, require
-from ....runtime.core.state import tls
 from ....runtime.core.tensor import Tensor, wrap
 from ....runtime.serialization import safetensors
+from ....runtime.state.mode import tls
 from ...errors.errors import ExportError
 from ..capture import treespec
 from ..capture.signature import Signature, holds

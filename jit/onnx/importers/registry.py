@@ -12,8 +12,8 @@ from ....ir.errors import FileError
 from ....ir.symbols.symbolic import SymInt, pinned
 from ....runtime.api.register.register import FUNCTIONS
 from ....runtime.api.views.tensor_factories import created
-from ....runtime.core.state import tls
 from ....runtime.core.tensor import Tensor, wrap
+from ....runtime.state.mode import tls
 from ..format.proto import dtype_of
 
 

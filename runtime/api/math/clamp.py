@@ -9,8 +9,8 @@ from ....ir.ops.core.pointwise import clamp as clamp_between
 from ....ir.ops.core.pointwise import clamp_by
 from ...core.device_array import DeviceArray
 from ...core.placement import on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor
+from ...state.mode import tls
 from ..register.register import api, deliver
 from ..register.type_promotion import as_operand, need_tensors, result_type, to_dtype
 from ..views.reshaping import broadcast_tensors

@@ -9,8 +9,8 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import pointwise
 from ....ir.ops.core.shape import group
 from ....ir.ops.math import bessel
-from ...core.state import Defaults, tls
 from ...core.tensor import Tensor
+from ...state.mode import Defaults, tls
 from ..register import return_types
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import (

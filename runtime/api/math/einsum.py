@@ -11,8 +11,8 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.reduce import count_of, sum_
 from ....ir.ops.core.shape import diagonal, expand, permute, reshape
 from ....ir.ops.linalg import products as la
-from ...core.state import tls
 from ...core.tensor import Tensor
+from ...state.mode import tls
 from ..register.register import api, deliver
 from ..register.type_promotion import result_type, to_dtype
 from .matrix_products import matmul

@@ -10,9 +10,9 @@ from ....ir.opdef.op import NO_GRAD, OPS, Op
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.complex_numbers import magnitude, modulus
 from ...core.dispatch import KERNELS, kernel_of
-from ...core.state import tls
 from ...core.taping import record_one, record_pair
 from ...core.tensor import Tensor, wrap
+from ...state.mode import tls
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import (
     alike,

@@ -16,8 +16,8 @@ from ....ir.ops.nn.distance import distances, euclidean_distances
 from ....ir.symbols.substitute import as_float
 from ...core.creation import as_array_tensor
 from ...core.dispatch import reshaped
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
+from ...state.mode import tls
 from ..register.register import api, deliver
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import (

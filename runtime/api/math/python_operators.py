@@ -11,11 +11,11 @@ from ....ir.opdef.op import NO_GRAD
 from ....ir.ops.core import elementwise as ew
 from ...core.dispatch import KERNELS, kernel_of
 from ...core.inplace import overwrite
-from ...core.state import Defaults, tls
 from ...core.taping import record, record_pair
 from ...core.tensor import Tensor, wrap
 from ...core.writes import is_quiet, wrote_plainly
 from ...memo.call_memo import past_tracker
+from ...state.mode import Defaults, tls
 from ..register.register import FUNCTIONS, operand_to_overwrite, store_over
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import result_type

@@ -14,8 +14,8 @@ from ....ir.ops.index.indexing import gather
 from ....ir.symbols.substitute import as_float
 from ...core.dispatch import of_every_sample, reshaped
 from ...core.node import INEXACT
-from ...core.state import Defaults
 from ...core.tensor import Tensor, shape_of
+from ...state.mode import Defaults
 from ..register import return_types
 from ..register.register import api, deliver
 from ..register.type_promotion import need_tensors, to_dtype

@@ -19,8 +19,8 @@ from ....ir.ops.index.order_statistics import run_starts
 from ....ir.symbols.substitute import as_int
 from ...autograd.missing_rules import without_rule
 from ...core.dispatch import kernel_of, untaped
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of, wrap
+from ...state.mode import tls
 from ..register import return_types
 from ..register.register import api, deliver
 from ..register.type_promotion import result_type, to_dtype

@@ -23,8 +23,8 @@ from ....ir.ops.linalg import products as la
 from ....ir.ops.linalg.matrix_rules import adjoint
 from ....ir.symbols.substitute import as_float, as_int
 from ...autograd.missing_rules import without_rule
-from ...core.state import computes_with_numbers, tls
 from ...core.tensor import Tensor, wrap
+from ...state.mode import computes_with_numbers, tls
 from ..register import return_types
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import rounds_once, single_in_autocast, to_dtype, widened

@@ -12,8 +12,8 @@ from ....ir.ops.nn import softmax as softmax_ops
 from ....ir.symbols.substitute import as_float
 from ...core.inplace import overwrite
 from ...core.node import INEXACT
-from ...core.state import tls
 from ...core.tensor import Tensor, numel_of
+from ...state.mode import tls
 from ..math.elementwise import operate, unary
 from ..register.register import api, deliver, store
 from ..register.type_promotion import to_dtype

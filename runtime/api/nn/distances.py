@@ -5,8 +5,8 @@ from functools import lru_cache
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.nn import distance, similarity
 from ....ir.symbols.substitute import as_float
-from ...core.state import tls
 from ...memo.call_memo import keeps_table
+from ...state.mode import tls
 from ..math.reductions import dims_of
 from ..register.register import FUNCTIONS, api
 from ..register.type_promotion import common_type, to_dtype

@@ -12,8 +12,8 @@ from ....ir.ops.core.moments import vector_norm
 from ....ir.ops.core.shape import expand
 from ....ir.ops.nn import norm as ops
 from ....ir.symbols.substitute import as_float
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
+from ...state.mode import tls
 from ..register.register import api, deliver
 from ..register.type_promotion import to_dtype
 

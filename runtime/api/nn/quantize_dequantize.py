@@ -5,8 +5,8 @@ from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.quantized.quantization_ranges import AFFINE, FITTED, fake_quantize, followed_range, range_steps
 from ...autograd.grad_mode import no_grad
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
+from ...state.mode import tls
 from ..register.register import FUNCTIONS, api
 from ..register.type_promotion import to_dtype, wide_on_cpus
 from ..views.reshaping import reshape

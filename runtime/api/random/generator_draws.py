@@ -19,9 +19,9 @@ from ...core.backend import HOST
 from ...core.device import CPU
 from ...core.dispatch import KERNELS, kernel_of
 from ...core.random import default_generator, draw_key, draw_key_on_device_of, key_at
-from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, wrap
 from ...memo.call_recorder import MIN_CALLS
+from ...state.mode import Defaults, tls
 
 
 def float_dtype(dtype, takes_complex=False) -> dt.DType:

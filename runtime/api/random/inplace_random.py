@@ -13,9 +13,9 @@ from ....ir.ops.core import random as rn
 from ....ir.ops.core.shape import expand
 from ....ir.symbols.substitute import as_float
 from ...core.random import draw_key_on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor
 from ...core.writes import write, write_by
+from ...state.mode import tls
 from ..register.lazy_methods import put_method
 from ..register.type_promotion import to_dtype
 from .generator_draws import SCALED, drawn, drawn_from_next, fill_with_next, next_drawn_like

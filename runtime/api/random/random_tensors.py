@@ -21,8 +21,8 @@ from ...core.device import require
 from ...core.device_array import DeviceArray
 from ...core.dispatch import of_every_sample, untaped
 from ...core.random import draw_key_on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor, wrap
+from ...state.mode import tls
 from ..register.layouts import require_strided
 from ..register.memory_formats import format_of, in_dim_order, requested_order
 from ..register.register import FUNCTIONS, api, deliver

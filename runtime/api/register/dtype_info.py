@@ -5,8 +5,8 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError
-from ...core.state import Defaults
 from ...core.tensor import Tensor
+from ...state.mode import Defaults
 
 __all__ = ["can_cast", "finfo", "iinfo", "promote_types", "typename"]
 

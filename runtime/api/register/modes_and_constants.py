@@ -14,7 +14,7 @@ from ...autograd.grad_mode import (
     set_grad_enabled,
 )
 from ...core.printing import set_printoptions
-from ...core.state import get_default_dtype, set_default_dtype
+from ...state.mode import get_default_dtype, set_default_dtype
 from .register import FUNCTIONS
 
 __all__ = ["backward", "hooks"]

@@ -1,10 +1,10 @@
 """Settings of the process: determinism, precision of float32 products, threads, warnings."""
 
 from ....ir.errors import ArgumentError
-from ...core import float32_precision
 from ...core.backend import HOST
-from ...core.switches import LentSwitch, Switch
 from ...core.warn_once import ALWAYS
+from ...state import float32_precision
+from ...state.switches import LentSwitch, Switch
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "is_deterministic_algorithms_warn_only_enabled",

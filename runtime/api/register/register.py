@@ -16,12 +16,12 @@ from ....ir.errors import DTypeError, NoTensorError, kind_of
 from ....ir.opdef.op import Composite
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
 from ...core.writes import is_quiet, write, wrote, wrote_plainly
 from ...memo.call_memo import kind_of_call, new_table, past_tracker
 from ...memo.call_recorder import first_call
 from ...memo.view_memo import viewing
+from ...state.mode import tls
 from .lazy_methods import put_method
 
 F = TypeVar("F", bound=Callable)

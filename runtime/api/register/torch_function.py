@@ -20,8 +20,8 @@ from typing import Any
 
 from ....ir.errors import DTypeError
 from ....ir.locks import new_rlock
-from ...core.state import tls
 from ...core.tensor import Tensor
+from ...state.mode import tls
 from .register import FUNCTIONS
 
 _FACE = __name__.partition(".")[0]

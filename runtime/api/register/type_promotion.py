@@ -16,8 +16,8 @@ from ....ir.opdef.aval import Aval
 from ....ir.ops.core.elementwise import cast
 from ....ir.ops.core.elementwise_rules import NUMBERS
 from ...core.creation import as_array_tensor
-from ...core.state import Defaults, tls
 from ...core.tensor import Tensor
+from ...state.mode import Defaults, tls
 from .register import deliver
 
 

@@ -13,8 +13,8 @@ from ....ir.ops.core import shape as sh
 from ....ir.ops.core.shape import reshape
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.index.indexing import index as at
-from ...core.state import tls
 from ...core.tensor import Size, Tensor, shape_of, wrap
+from ...state.mode import tls
 from ..math.sort import unique
 from ..register.layouts import sparse_coo
 from ..register.register import FUNCTIONS

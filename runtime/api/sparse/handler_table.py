@@ -9,8 +9,8 @@ from typing import Any
 from ....ir.dtype import can_cast
 from ....ir.errors import AutogradError, DTypeError
 from ...core.composite_tensors import PARTS
-from ...core.state import tls
 from ...core.tensor import Tensor
+from ...state.mode import tls
 from ..register.register import FUNCTIONS
 from ..register.torch_function import without_asking
 

@@ -11,7 +11,7 @@ from ....ir.errors import ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.index import indexing as ix
 from ....ir.symbols.symbolic import hint
-from ...core.state import tls
+from ...state.mode import tls
 from ..register.register import FUNCTIONS
 from ..views.conversions import to
 from ..views.tensor_factories import filled

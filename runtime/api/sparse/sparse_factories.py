@@ -7,8 +7,8 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core.shape import permute
 from ...core.placement import move_to, on_device_of
-from ...core.switches import Switch
 from ...core.tensor import Tensor
+from ...state.switches import Switch
 from ..register.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..register.register import FUNCTIONS, api
 from ..views.conversions import to

@@ -12,10 +12,10 @@ from ....ir.opdef.aval import Aval, canonical_dim
 from ...autograd.backward import backward
 from ...core.composite_tensors import PARTS
 from ...core.printing import closed, is_implied, part_text
-from ...core.state import tls
-from ...core.structure import Structure
 from ...core.tensor import NotOneError, Size, Tensor
 from ...interop.tensor_protocols import ExportError
+from ...state.mode import tls
+from ...state.structure import Structure
 from ..register.register import FUNCTIONS
 from ..tensor_classes import subclasses
 from ..views.conversions import to

@@ -9,8 +9,8 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError
 from ...core.device import set_default_device
 from ...core.placement import put
-from ...core.state import set_default_dtype
 from ...core.tensor import Tensor
+from ...state.mode import set_default_dtype
 from ..register.register import FUNCTIONS, api
 from ..views.tensor_factories import filled, mark_for, require_device, tensor
 from .typed_storage import UntypedStorage

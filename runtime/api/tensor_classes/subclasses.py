@@ -16,8 +16,8 @@ from typing import Any
 
 from ....ir.errors import DTypeError
 from ....ir.ops.core.shape import permute
-from ...core.state import tls
 from ...core.tensor import Tensor
+from ...state.mode import tls
 from ..register.register import FUNCTIONS, api
 from ..register.torch_function import KINDS, all_that_looks, asks, disabled_torch_function, start, unasked, without_asking
 

@@ -15,8 +15,8 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DeviceError, IngotError
 from ....ir.package_name import in_full
 from ...core.device_array import DeviceArray, shown_address
-from ...core.state import Defaults
 from ...core.tensor import Tensor, wrap
+from ...state.mode import Defaults
 from ..register.register import FUNCTIONS, api
 from ..views.conversions import data_ptr
 from ..views.tensor_factories import Memory

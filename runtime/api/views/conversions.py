@@ -15,9 +15,9 @@ from ...core.creation import as_array_tensor
 from ...core.device import EVERYWHERE, Device
 from ...core.device_array import address_of, place_of, shown_address
 from ...core.placement import is_page_locked, move_to, pinned
-from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, numel_of, shape_of
 from ...core.writes import is_plain, write, wrote_plainly
+from ...state.mode import Defaults, tls
 from ..register.layouts import strided
 from ..register.memory_formats import MemoryFormat, contiguous_format, format_of, in_dim_order, preserve_format, requested_order
 from ..register.register import api

@@ -17,8 +17,8 @@ from ....ir.symbols.substitute import slice_bounds
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray, is_sample
 from ...core.dispatch import kernel_of, of_every_sample, reshaped, untaped
-from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
+from ...state.mode import tls
 from ..register.register import api, deliver
 from ..register.type_promotion import to_dtype
 from .indexing import getitem, positions_of, put, resolve, setitem

@@ -17,9 +17,9 @@ from ...core.device_array import DeviceArray
 from ...core.dispatch import as_view, look, looks
 from ...core.inplace import SMALL, computed_into, is_small, write_over
 from ...core.placement import indices_on_device_of, on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ...core.writes import is_plain, stands_for_number, write, wrote_plainly
+from ...state.mode import tls
 from ..register.register import store
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import to_dtype

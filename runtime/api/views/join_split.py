@@ -14,8 +14,8 @@ from ....ir.ops.index import indexing as ix
 from ....ir.symbols.symbolic import is_symbol
 from ...core.dispatch import looks
 from ...core.placement import on_device_of
-from ...core.state import Defaults
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
+from ...state.mode import Defaults
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import result_type, to_dtype
 from .reshaping import sizes_of

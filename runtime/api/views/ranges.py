@@ -14,8 +14,8 @@ from ....ir.symbols.substitute import as_float, as_int
 from ....ir.symbols.symbolic import is_symbol
 from ...core.backend import HOST
 from ...core.placement import put
-from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
+from ...state.mode import Defaults, tls
 from ..register.layouts import require_strided
 from ..register.register import FUNCTIONS, api
 from ..register.type_promotion import number_dtype

@@ -12,10 +12,10 @@ from ....ir.ops.core.elementwise import copy
 from ...autograd.grad_mode import enable_grad
 from ...autograd.hooks import keep_gradient
 from ...core.device_array import DeviceArray, address_of, zeros_on_device_of
-from ...core.state import tls
 from ...core.storage import Storage
 from ...core.tensor import Tensor, numel_of, shape_of, whole_of
 from ...core.writes import chain_history, chain_of
+from ...state.mode import tls
 from ..register.lazy_methods import put_method
 from ..register.memory_formats import format_of, order_of_format, preserve_format
 from ..register.register import api

@@ -20,9 +20,9 @@ from ...core.creation import array_of, bare
 from ...core.device import CPU, META, as_device, require
 from ...core.dispatch import kernel_of
 from ...core.placement import mark_on, pinned, put
-from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, shape_of, wrap
 from ...core.writes import operand, stands_for_number
+from ...state.mode import Defaults, tls
 from ..register.layouts import all_alike, require_strided, strided
 from ..register.memory_formats import contiguous_format, format_of, order_of_format, requested_order
 from ..register.register import FUNCTIONS, api, deliver

@@ -16,7 +16,7 @@ from ....ir.symbols.substitute import data_evaluator, evaluator, has_symbols
 from ....passes.schedule.plan_memory import lay_out, place, room_for, room_of
 from ....passes.schedule.plan_steps import Fused, Run, shallow, values_of
 from ....passes.schedule.specialize_shapes import Binder, Copies
-from ...core.state import tls
+from ...state.mode import tls
 from ..calls import pool
 from ..calls.step_list import OPERANDS, Template
 from .plan_runner import NativeRun, work_of

@@ -25,7 +25,7 @@ from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.backend import HOST
 from ...core.dispatch import kernel_of
 from ...core.specialized_calls import has_row_major_results
-from ...core.state import tls
+from ...state.mode import tls
 from ..calls import pool
 from ..loops import copies
 from ..loops.copies import dense

@@ -14,7 +14,7 @@ from ....passes.schedule.split_sizes import split_sizes
 from ....passes.simplify.cse import cse
 from ....passes.simplify.dce import dce
 from ...core.dispatch import kernel_of
-from ...core.state import tls
+from ...state.mode import tls
 from .machine_passes import PASSES
 from .program import CalledNode, EnvironmentSlots, traced
 

@@ -8,7 +8,7 @@ from ...api.tensor_classes.legacy_types import CUDA_TYPES
 from ...backends import accelerator
 from ...core.device import DRIVERS, Device, available
 from ...core.random import default_generator
-from ...core.switches import question
+from ...state.switches import question
 from ..driver import context as contexts
 from ..driver import driver as library
 from ..driver import streams as streams

@@ -4,7 +4,7 @@
 from ....ir.errors import ArgumentError
 from ...backends import accelerator
 from ...core.device import available
-from ...core.switches import question, refuse_to_read
+from ...state.switches import question, refuse_to_read
 from ..memory import pools
 from ..memory.allocator import words
 from ..memory.pinned import PINNED

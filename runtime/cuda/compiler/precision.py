@@ -5,7 +5,7 @@ Tensor cores read 11 bits of each factor and add in float32.
 
 import functools
 
-from ...core import float32_precision
+from ...state import float32_precision
 
 
 def _of(operation: str) -> str:

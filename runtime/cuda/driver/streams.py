@@ -10,7 +10,7 @@ from typing import Any
 from ....ir.errors import ArgumentError, DeviceError
 from ...core.device import Device
 from ...core.storage import user_line
-from ...core.switches import LentSwitch, Switch, question
+from ...state.switches import LentSwitch, Switch, question
 from . import context as contexts
 from . import driver as library
 from . import launch_queue

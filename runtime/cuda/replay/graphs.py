@@ -16,7 +16,7 @@ from ....ir.errors import ArgumentError, DeviceError
 from ....ir.locks import new_condition
 from ...core.device_array import DeviceArray
 from ...core.random import default_generator
-from ...core.switches import refuse_to_read
+from ...state.switches import refuse_to_read
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing

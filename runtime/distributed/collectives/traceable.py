@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...core.host_results import outcome_of
 from ...core.placement import on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor
 from ...core.writes import write
+from ...state.host_results import outcome_of
+from ...state.mode import tls
 from ..groups.process_group import Work
 from ..groups.world import NON_MEMBER, get_rank, get_world_size
 

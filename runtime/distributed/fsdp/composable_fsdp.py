@@ -10,12 +10,12 @@ from typing import Any
 from ....ir.errors import ArgumentError
 from ...core.device import Device
 from ...core.node import new_number
-from ...core.state import tls
 from ...core.tensor import Tensor
 from ...nn.base.container import ModuleDict, ModuleList
 from ...nn.base.module import Module
 from ...nn.parallel.reducer import tensors_in
 from ...pytree.pytree import tree_map
+from ...state.mode import tls
 from ..collectives.device_mesh import DeviceMesh, init_device_mesh
 from ..groups.world import get_world_size
 from ..tensor import DTensor, Shard

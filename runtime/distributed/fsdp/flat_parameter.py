@@ -15,9 +15,9 @@ from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
+from ...state.mode import tls
 from ..collectives.collectives import host
 from ..collectives.object_collectives import all_gather_object
 from ..groups.world import member_of

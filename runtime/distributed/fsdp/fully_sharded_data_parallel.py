@@ -15,10 +15,10 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.node import new_number
 from ...core.placement import as_device
-from ...core.state import tls
 from ...core.tensor import Tensor
 from ...nn.parallel.reducer import tensors_in
 from ...pytree.pytree import tree_map
+from ...state.mode import tls
 from ..collectives.collectives import all_reduce, copy_from
 from ..engines.reduce_op import ReduceOp
 from ..groups.process_group import ProcessGroup

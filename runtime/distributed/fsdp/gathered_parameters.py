@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ....ir.errors import AutogradError
 from ...api.register.register import FUNCTIONS
-from ...core.structure import Structure
 from ...core.tensor import wrap
+from ...state.structure import Structure
 
 _counts: Any = weakref.WeakKeyDictionary()      # by group: number of objects that its ranks have made
 

@@ -13,9 +13,9 @@ from ....ir.errors import AutogradError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
-from ...core.state import tls
 from ...core.tensor import wrap
 from ...optim.optimizer import register_optimizer_step_pre_hook
+from ...state.mode import tls
 from ..collectives.collectives import host
 from ..engines.reduce_op import ReduceOp
 from ..groups.world import member_of

@@ -4,7 +4,7 @@ import contextlib
 
 from ....ir.errors import ArgumentError, AutogradError
 from ...autograd.grad_mode import no_grad
-from ...core.state import tls
+from ...state.mode import tls
 from .flat_parameter import units_below
 from .wrap_policies import is_unit
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
-from ...core.state import tls
+from ...state.mode import tls
 from ..engines.engine import Engine
 from ..stores.distributed_errors import DistError, DistTimeoutError
 from ..stores.store import seconds

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from ....ir.errors import ArgumentError
 from ...core.device import as_device
-from ...core.state import tls
-from ...core.switches import question
+from ...state.mode import tls
+from ...state.switches import question
 from ..engines.mpi_library import is_installed as is_mpi_available
 from ..stores.distributed_errors import DistBackendError, DistError
 from ..stores.launch_variables import address, launch, local_rank, number

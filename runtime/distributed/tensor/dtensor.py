@@ -17,9 +17,9 @@ from ...api.tensor_classes import subclasses
 from ...autograd.function import Function
 from ...core.composite_tensors import marks_of
 from ...core.device_array import MESH
-from ...core.state import tls
 from ...core.tensor import Tensor, over_kind, shape_of, wrap
 from ...serialization.tensor_class_names import REBUILDS
+from ...state.mode import tls
 from ..collectives.device_mesh import DeviceMesh, mesh_again
 from . import mesh_backend  # noqa: F401  (it registers itself)
 from .mesh_array import in_layout, mesh_array

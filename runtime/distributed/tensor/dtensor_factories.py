@@ -7,10 +7,10 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...core.state import Defaults
 from ...core.tensor import shape_of, wrap
 from ...nn.base.module import Module
 from ...nn.base.parameter import Buffer, Parameter
+from ...state.mode import Defaults
 from ..engines.engine import as_array, others
 from .dtensor import DTensor, over
 from .mesh_array import refuse_traces

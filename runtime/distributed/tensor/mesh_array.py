@@ -11,8 +11,8 @@ from ....ir.errors import DeviceError
 from ...api.tensor_classes import subclasses
 from ...core.device_array import MESH, DeviceArray, address_of, contiguous_strides
 from ...core.dispatch import route_kernels, shared_out
-from ...core.state import tls
 from ...core.tensor import class_for
+from ...state.mode import tls
 from .redistribute import redistributed
 from .sharded_layout import REPLICATE, place_in
 

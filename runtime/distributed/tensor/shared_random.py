@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.state import tls
+from ...state.mode import tls
 
 
 @contextmanager

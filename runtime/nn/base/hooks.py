@@ -7,12 +7,12 @@ from typing import Any
 from ....ir.errors import ArgumentError, AutogradError
 from ....ir.ops.core.shape import full as filled
 from ...autograd.function import Function
-from ...core.state import tls
-from ...core.structure import HookTable
-from ...core.structure import RemovableHandle as RemovableHandle
-from ...core.structure import add_hook as add_hook
 from ...core.tensor import Tensor
 from ...core.writes import Passed
+from ...state.mode import tls
+from ...state.structure import HookTable
+from ...state.structure import RemovableHandle as RemovableHandle
+from ...state.structure import add_hook as add_hook
 
 __all__ = ["register_module_buffer_registration_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
            "register_module_full_backward_hook", "register_module_full_backward_pre_hook",

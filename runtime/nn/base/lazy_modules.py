@@ -1,7 +1,7 @@
 """Modules whose sizes come from the first input."""
 
 from ....ir.errors import ArgumentError
-from ...core.state import tls
+from ...state.mode import tls
 from .module import Module
 from .parameter import is_lazy
 

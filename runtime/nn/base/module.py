@@ -5,10 +5,10 @@ from types import FunctionType
 
 from ....ir.errors import ArgumentError, DTypeError, IngotError
 from ...api.register.register import FUNCTIONS
-from ...core.state import COMPILERS
-from ...core.structure import Structure, Table
 from ...core.tensor import Tensor
 from ...foreach import lists
+from ...state.mode import COMPILERS
+from ...state.structure import Structure, Table
 from .conversion import ConversionMethods
 from .hooks import *  # noqa: F403  (functions that `nn.modules.module` has, too)
 from .hooks import BUFFER_HOOKS, GLOBAL, MODULE_HOOKS, PARAMETER_HOOKS, HookMethods, Hooks, after_hooks, call_with_hooks

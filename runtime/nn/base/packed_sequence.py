@@ -12,8 +12,8 @@ from ...api.register.type_promotion import to_dtype
 from ...api.views.join_split import total_of
 from ...api.views.tensor_factories import counted, on_arrays
 from ...core.creation import as_array_tensor
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
+from ...state.mode import tls
 
 _MANY = 1 << 40     # more steps than any batch has
 

@@ -11,12 +11,12 @@ from ...api.register.torch_function import KINDS, unasked
 from ...api.tensor_classes.subclasses import ask_class
 from ...core.composite_tensors import PARTS, values_in
 from ...core.device_array import zeros_on_device_of
-from ...core.state import Defaults, tls
 from ...core.storage import Storage
-from ...core.structure import Structure
 from ...core.tensor import Tensor, class_for, known_whole, wrap
 from ...interop.tensor_protocols import attributes_of, give_attributes, gradient_of_copy, recorded_copy, taken_along
 from ...memo.call_memo import TENSORS
+from ...state.mode import Defaults, tls
+from ...state.structure import Structure
 
 _new = object.__new__
 _NOT_STATE = ("_base", "_path", "_retained_grad", "_former_leaf", "_part_of")

@@ -14,7 +14,7 @@ from ...api.nn import activations as core
 from ...api.nn.activations import activated, finish, floating, spared
 from ...api.register.register import FUNCTIONS, checked, deliver, memoised
 from ...api.register.type_promotion import rounds_once, to_dtype
-from ...core.state import tls
+from ...state.mode import tls
 
 __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
            "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6",

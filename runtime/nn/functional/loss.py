@@ -24,8 +24,8 @@ from ...api.nn import activations as core
 from ...api.nn.distances import pairwise_distance
 from ...api.register.register import FUNCTIONS, checked, memoised
 from ...api.register.type_promotion import common_type, result_type, rounds_once, single_in_autocast, to_dtype
-from ...core.state import tls
 from ...core.tensor import numel_of
+from ...state.mode import tls
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
            "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "linear_cross_entropy",

@@ -12,8 +12,8 @@ from ...api.sparse import GAP, CooTensor, GappedRows
 from ...autograd.engine import unpack_tensors
 from ...autograd.grad_mode import no_grad
 from ...core.node import Leaf, Node
-from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, wrap
+from ...state.mode import tls
 
 
 def gives_rows(weight) -> bool:

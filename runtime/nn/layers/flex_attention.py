@@ -19,9 +19,9 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.nn.attention import attention, bounded_attention
 from ....ir.symbols.substitute import as_float
 from ...api.register.register import FUNCTIONS
-from ...core.state import tls
 from ...core.tensor import Tensor, shape_of, wrap
 from ...func.vmap_level import is_batched
+from ...state.mode import tls
 from .score_mods import ScoreForm, score_form
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",

@@ -10,8 +10,8 @@ from ....ir.ops.nn import recurrent as ops
 from ...api.register.register import FUNCTIONS, memoised
 from ...api.register.type_promotion import widened, without_autocast
 from ...api.views.tensor_factories import filled
-from ...core.state import tls
 from ...core.tensor import shape_of
+from ...state.mode import tls
 from .. import functional as F
 from ..base import init
 from ..base.module import Module

@@ -10,10 +10,10 @@ from ....ir.graph.graph import Builder, Graph, Value, live_nodes
 from ....ir.opdef.op import operations
 from ...autograd.grad_mode import no_grad
 from ...core.random import fork_rng
-from ...core.recorder import NullRecorder
-from ...core.state import tls
 from ...core.storage import user_line
 from ...core.tensor import Tensor
+from ...state.mode import tls
+from ...state.recorder import NullRecorder
 from ..base.parameter import is_lazy
 
 __all__ = ["GraphBuilder", "Summary", "summary"]

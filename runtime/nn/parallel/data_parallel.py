@@ -4,7 +4,7 @@ from itertools import chain
 
 from ....ir.errors import DeviceError
 from ...backends import accelerator
-from ...core.state import tls
+from ...state.mode import tls
 from ..base.module import Module
 from . import comm
 from .parallel_apply import parallel_apply

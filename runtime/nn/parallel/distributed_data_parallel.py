@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
-from ...core.state import tls
 from ...core.tensor import Tensor
 from ...distributed.collectives.collectives import copy_from
 from ...distributed.collectives.object_collectives import all_gather_object
@@ -13,6 +12,7 @@ from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.groups.world import is_initialized, member_of
 from ...distributed.training.uneven_inputs import Join, Joinable, JoinHook
 from ...pytree.pytree import tree_map
+from ...state.mode import tls
 from ..base.module import Module
 from .reducer import Reducer
 

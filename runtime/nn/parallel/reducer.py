@@ -15,7 +15,6 @@ from ...autograd.grad_mode import no_grad
 from ...core.device_array import DeviceArray, zeros_on_device_of
 from ...core.node import Leaf, Output
 from ...core.placement import on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ...distributed.collectives.collectives import host
@@ -23,6 +22,7 @@ from ...distributed.collectives.traceable import done_in_order
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.groups.futures import Future
 from ...distributed.training.grad_bucket import GradBucket
+from ...state.mode import tls
 
 FIRST_BUCKET_BYTES = 1 << 20
 _OPEN = ("it calls a DistributedDataParallel, and leaves the average of gradients to a backward outside; call backward in it,"

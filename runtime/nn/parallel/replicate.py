@@ -1,7 +1,7 @@
 """Replicas of a module on several devices, differentiable with respect to its parameters."""
 
 from ....ir.errors import ArgumentError
-from ...core.structure import Table
+from ...state.structure import Table
 from ..base.parameter import is_lazy
 from . import comm
 

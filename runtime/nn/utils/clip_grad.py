@@ -14,12 +14,12 @@ from ...core.composite_tensors import values_in
 from ...core.device_array import MESH, place_of
 from ...core.dispatch import kernel_of
 from ...core.placement import on_device_of
-from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...core.writes import is_plain, is_quiet
 from ...foreach import lists
 from ...foreach.lists import KINDS, sweep_each
 from ...memo.call_memo import past_tracker
+from ...state.mode import tls
 
 
 def _as_list(parameters, name) -> list:

@@ -5,8 +5,8 @@ from contextlib import contextmanager, suppress
 
 from ....ir.errors import ArgumentError, ShapeError
 from ...autograd.grad_mode import no_grad
-from ...core.structure import Structure
 from ...core.tensor import Tensor
+from ...state.structure import Structure
 from ..base.container import ModuleDict, ModuleList
 from ..base.parameter import Parameter
 

@@ -4,8 +4,8 @@ from contextlib import contextmanager
 
 from ....ir.errors import ArgumentError, DTypeError
 from ....ir.ops.core.shape import cat, reshape
-from ...core.structure import Structure
 from ...core.tensor import Tensor, shape_of
+from ...state.structure import Structure
 from ..layers.norm import _BatchNorm
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state", "swapped_tensors"]

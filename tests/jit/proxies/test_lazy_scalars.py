@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
-from ingot.runtime.core.state import OPEN_READERS, computes_with_numbers
+from ingot.runtime.state.mode import OPEN_READERS, computes_with_numbers
 from side_by_side import plain, vec
 from state_programs import Holder
 

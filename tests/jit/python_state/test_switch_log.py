@@ -10,10 +10,10 @@ import ingot
 import public_questions
 from ingot import jit
 from ingot.ir import config
-from ingot.runtime.core import float32_precision
-from ingot.runtime.core.recorder import NullRecorder
-from ingot.runtime.core.state import Defaults, tls
-from ingot.runtime.core.switches import LentSwitch, Setting, Switch
+from ingot.runtime.state import float32_precision
+from ingot.runtime.state.mode import Defaults, tls
+from ingot.runtime.state.recorder import NullRecorder
+from ingot.runtime.state.switches import LentSwitch, Setting, Switch
 
 B, dist = ingot.backends, ingot.distributed
 VALUES = (True, False, 0, 1, 2, 3, "default", "warn", "error", "highest", "high", "medium", "none", "ieee", "tf32", "bf16",

@@ -16,7 +16,7 @@ import ingot
 from ingot import jit, nn
 from ingot.ir import locks as open_locks
 from ingot.jit.tracing.recorded_call import RECORDING
-from ingot.runtime.core.state import Mode, tls
+from ingot.runtime.state.mode import Mode, tls
 from interrupts import KINDS, Interrupted, alarm_after, is_from_outside
 
 RATES = {"rate": 2.0}

@@ -7,7 +7,7 @@ import ingot
 import ingot.nn.functional as F
 from ingot.ir.ops.core import elementwise as ew
 from ingot.runtime.core import inplace as overwrite
-from ingot.runtime.core.state import tls
+from ingot.runtime.state.mode import tls
 
 OTHER, THIRD, MASK = "other", "third", "mask"
 TABLE = [(name, (), {}) for name in ("neg", "abs", "sqrt", "exp", "sigmoid", "tanh", "relu", "floor", "round", "square",

@@ -139,7 +139,7 @@ def test_the_number_of_threads_may_change_while_others_compute(threads):
 
 def test_a_thread_that_has_lost_its_state_asks_in_vain():
     """Finalizers run while a thread ends."""
-    from ingot.runtime.core.state import tls
+    from ingot.runtime.state.mode import tls
     seen = []
 
     def ends():

@@ -8,10 +8,10 @@ import pytest
 import ingot
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.op import OPS
-from ingot.runtime.core.recorder import GradientEvents, Recorder
 from ingot.runtime.core.tensor import wrap
 from ingot.runtime.func import vmap_level
 from ingot.runtime.func.vmap_level import Level, one_by_one
+from ingot.runtime.state.recorder import GradientEvents, Recorder
 from samples import (
     SAMPLES,
     rows,

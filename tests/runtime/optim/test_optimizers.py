@@ -14,8 +14,8 @@ from ingot import jit, nn, optim
 from ingot.ir.errors import IngotError
 from ingot.optim import lr_scheduler as sched
 from ingot.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from ingot.runtime.core.recorder import NullRecorder
-from ingot.runtime.core.state import tls
+from ingot.runtime.state.mode import tls
+from ingot.runtime.state.recorder import NullRecorder
 
 OPTIMIZERS = {
     "sgd": ("SGD", {"lr": 0.05}),

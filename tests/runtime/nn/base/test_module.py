@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot import nn
-from ingot.runtime.core.structure import Structure
+from ingot.runtime.state.structure import Structure
 from small_modules import Block, names
 
 

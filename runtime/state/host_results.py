@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any, NamedTuple
 
-from .state import tls
+from .mode import tls
 
 
 class Outcome(NamedTuple):

@@ -6,9 +6,9 @@ import pytest
 
 import ingot
 import public_questions
-from ingot.runtime.core.recorder import NullRecorder
-from ingot.runtime.core.state import tls
-from ingot.runtime.core.switches import LentSwitch, Setting, Switch, ThreadSwitch, question
+from ingot.runtime.state.mode import tls
+from ingot.runtime.state.recorder import NullRecorder
+from ingot.runtime.state.switches import LentSwitch, Setting, Switch, ThreadSwitch, question
 
 
 class Listener(NullRecorder):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from .state import tls
+from .mode import tls
 
 
 class Switch:

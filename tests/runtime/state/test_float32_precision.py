@@ -5,8 +5,8 @@ import pytest
 import ingot
 from ingot.ir import target
 from ingot.runtime.backends import switch_board
-from ingot.runtime.core import float32_precision
 from ingot.runtime.cuda.compiler import precision
+from ingot.runtime.state import float32_precision
 
 B = ingot.backends
 
