@@ -15,9 +15,9 @@ from ...ir.opdef import aval as _aval_module
 from ..api.register import layouts as _layouts_module
 from ..api.register import return_types as _return_types_module
 from ..api.tensor_classes import typed_storage as _typed_storage_module
+from ..state import structure as _structure_module
 from . import device as _device_module
 from . import storage as _storage_module
-from . import structure as _structure_module
 
 class Size(builtins.tuple[builtins.int, ...]):
     """A shape: a tuple of ints with `numel()`. Tensors of one integer become ints."""

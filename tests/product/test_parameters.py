@@ -6,6 +6,7 @@ import pytest
 
 import ingot
 import unread_parameters
+from ingot import library as operators
 from ingot.distributed import checkpoint as dcp
 from ingot.ir.errors import ArgumentError, DeviceError, FileError, IngotError
 
@@ -99,11 +100,11 @@ def test_tables_of_profiles_have_one_unit():
 
 
 def test_a_definition_goes_with_its_library():
-    library = ingot.library.Library("own_ops", "DEF")
-    ingot.library.define("own_ops::twice", "(Tensor x) -> Tensor", lib=library)
+    library = operators.Library("own_ops", "DEF")
+    operators.define("own_ops::twice", "(Tensor x) -> Tensor", lib=library)
     library._destroy()
     with pytest.raises(ArgumentError, match="no operator"):
-        ingot.library.register_kernel("own_ops::twice", "cpu", lambda x: x)
+        operators.register_kernel("own_ops::twice", "cpu", lambda x: x)
 
 
 class _OwnPlan(dcp.DefaultSavePlanner):

@@ -25,7 +25,8 @@ class Run:
     """Ranks that are not connected yet: this one's number, how many there are, and the store where they meet."""
 
     def __init__(self, rank: int, size: int, store: Store | None, timeout):
-        self.rank, self.size, self.store, self.timeout = rank, size, store, timeout
+        self.rank, self.size, self.timeout = rank, size, timeout
+        self.store: Any = store         # None where a launcher has connected them
 
     @cached_property
     def on_one_machine(self) -> bool:
@@ -39,23 +40,20 @@ class Engine(ABC):
     """Transport of one rank: messages to other ranks, and an inbox for theirs."""
 
     name: ClassVar[str]
+    choice: ClassVar[int] = 0       # of the engines that fit a run, the one with the largest number is chosen
     inbox: Inbox
 
     def __init_subclass__(cls):
         ENGINES[cls.name] = cls
 
-    def __init__(self, rank: int, size: int):
-        self.rank, self.size = rank, size
+    def __init__(self, run: Run):
+        """Connect this rank to all others, which all call this."""
+        self.rank, self.size = run.rank, run.size
 
     @classmethod
-    @abstractmethod
     def preference(cls) -> int:
-        """Return how well the engine suits processes that were started as this one was. The best that fits a run is chosen."""
-
-    @classmethod
-    @abstractmethod
-    def joined(cls, run: Run) -> "Engine":
-        """Return the engine of this rank, connected to all others, which all call this."""
+        """Return how well the engine suits processes that were started as this one was; below 0 it is not chosen."""
+        return cls.choice
 
     @classmethod
     def refusal(cls, run: Run) -> str:

@@ -36,17 +36,7 @@ _FULL = 0.002       # seconds that a sender takes in messages before it tries a 
 class LocalEngine(Engine):
     """Links of this rank to all others on its machine."""
 
-    name = "local"
-
-    @classmethod
-    def preference(cls) -> int:
-        """Return how well the engine suits processes that were started as this one was."""
-        return 1
-
-    @classmethod
-    def joined(cls, run: Run) -> "LocalEngine":
-        """Return the engine of this rank, connected to all others."""
-        return cls(run.rank, run.size, run.store, run.timeout)
+    name, choice = "local", 1
 
     @classmethod
     def refusal(cls, run: Run) -> str:
@@ -55,16 +45,16 @@ class LocalEngine(Engine):
             return ""
         return "it connects processes of one user on one machine, and these run on several machines"
 
-    def __init__(self, rank: int, size: int, store, timeout):
-        super().__init__(rank, size)
-        self.blocks, self.patience = SharedBlocks(), seconds(timeout)
-        self.inbox = Inbox(rank, self._pump)
+    def __init__(self, run: Run):
+        super().__init__(run)
+        self.blocks, self.patience = SharedBlocks(), seconds(run.timeout)
+        self.inbox = Inbox(self.rank, self._pump)
         self.links: dict[int, Link] = {}
         self._by_fd: dict[int, Link] = {}
         self._handles: dict[int, int] = {}      # handles of the others' processes, by descriptor
         self._poll = select.poll()
-        if size > 1:
-            self._connect(PrefixStore("local", store), self.patience)
+        if self.size > 1:
+            self._connect(PrefixStore("local", run.store), self.patience)
         _engines.add(self)
 
     def channel(self, group) -> LocalChannel:

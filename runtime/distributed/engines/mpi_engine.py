@@ -48,11 +48,6 @@ class MPIEngine(Engine):
         return 2 if found is not None and found.by_mpi else -1
 
     @classmethod
-    def joined(cls, run: Run) -> "MPIEngine":
-        """Return the engine of this rank, connected to all others."""
-        return cls(run.rank, run.size, run.timeout)
-
-    @classmethod
     def refusal(cls, run: Run) -> str:
         """Return the reason why MPI cannot connect a run, or no text."""
         if not mpi_library.is_installed():
@@ -65,10 +60,11 @@ class MPIEngine(Engine):
             return f"{found.name} has started {found.size} processes, and the world size is {run.size}"
         return ""
 
-    def __init__(self, rank: int, size: int, timeout):
-        super().__init__(rank, size)
-        self.patience, self.most_bytes = seconds(timeout), _MOST_BYTES
-        self.MPI: Any = mpi_library.library(self.patience)
+    def __init__(self, run: Run):
+        super().__init__(run)
+        rank, size = self.rank, self.size
+        self.patience, self.most_bytes = seconds(run.timeout), _MOST_BYTES
+        self.MPI: Any = mpi_library.started(self.patience)
         if self.MPI.VERSION >= 4:
             self.most_bytes = 1 << 62       # its counts have 64 bits
         self.progress = Progress(self.MPI)

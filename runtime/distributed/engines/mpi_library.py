@@ -38,7 +38,7 @@ def is_installed() -> bool:
     return importlib.util.find_spec("mpi4py") is not None
 
 
-def library(timeout: float) -> Any:
+def started(timeout: float) -> Any:
     """Return the module mpi4py.MPI, with MPI started."""
     if not is_installed():
         raise DistBackendError("the engine 'mpi' needs mpi4py and an MPI library: pip install 'ingot[mpi]'")

@@ -47,24 +47,15 @@ class TCPEngine(Engine):
 
     name = "tcp"
 
-    @classmethod
-    def preference(cls) -> int:
-        """Return how well the engine suits processes that were started as this one was."""
-        return 0
-
-    @classmethod
-    def joined(cls, run: Run) -> "TCPEngine":
-        """Return the engine of this rank, connected to all others."""
-        return cls(run.rank, run.size, run.store, run.timeout)
-
-    def __init__(self, rank: int, size: int, store, timeout):
-        super().__init__(rank, size)
-        self.inbox = Inbox(rank)
+    def __init__(self, run: Run):
+        super().__init__(run)
+        self.inbox = Inbox(self.rank)
         self.links: dict[int, socket.socket] = {}
         self.sending = defaultdict(threading.Lock)
         self.readers: list[Any] = []
-        if size > 1:
-            self._connect(PrefixStore("tcp", store), time.monotonic() + seconds(timeout), seconds(timeout))
+        if self.size > 1:
+            patience = seconds(run.timeout)
+            self._connect(PrefixStore("tcp", run.store), time.monotonic() + patience, patience)
         _engines.add(self)
 
     # Connecting.

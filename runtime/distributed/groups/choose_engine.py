@@ -34,6 +34,6 @@ def chosen_engine(rank: int, size: int, store: Store | None, timeout, name: str)
         reason = ENGINES[name].refusal(run)
         if reason:
             raise DistBackendError(f"the engine {name!r} cannot connect this run: {reason}")
-        return ENGINES[name].joined(run)
+        return ENGINES[name](run)
     best = sorted(ENGINES.values(), key=lambda engine: -engine.preference())
-    return next(engine for engine in best if engine.preference() >= 0 and not engine.refusal(run)).joined(run)
+    return next(engine for engine in best if engine.preference() >= 0 and not engine.refusal(run))(run)

@@ -15,6 +15,7 @@ import private_names  # noqa: F401
 import ranks
 from ingot import distributed as dist
 from ingot.ir.errors import FileError
+from ingot.runtime.distributed.engines.engine import Run
 from ingot.runtime.distributed.engines.tcp_engine import TCPEngine
 from ingot.runtime.distributed.stores import handshake
 
@@ -109,7 +110,7 @@ def test_ranks_admit_each_other_and_no_strangers(monkeypatch):
     store, engines = dist.HashStore(10), {}
 
     def join(rank):
-        engines[rank] = TCPEngine(rank, 2, store, 10)
+        engines[rank] = TCPEngine(Run(rank, 2, store, 10))
 
     first = threading.Thread(target=join, args=(0,))
     first.start()

@@ -19,7 +19,7 @@ import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
 from ingot.runtime.distributed.engines import local_engine
-from ingot.runtime.distributed.engines.engine import COLLECTIVES
+from ingot.runtime.distributed.engines.engine import COLLECTIVES, Run
 from ingot.runtime.distributed.engines.local_engine import LocalEngine
 from ingot.runtime.distributed.engines.local_links import INLINE_BYTES
 from ingot.runtime.distributed.stores.distributed_errors import DistError
@@ -30,7 +30,7 @@ from ingot.runtime.distributed.stores.local_store import LocalStore
 def pair():
     """Return the engines of two ranks in one process."""
     store, engines = dist.HashStore(10), {}
-    threads = [threading.Thread(target=lambda r=r: engines.update({r: LocalEngine(r, 2, store, 10)})) for r in range(2)]
+    threads = [threading.Thread(target=lambda r=r: engines.update({r: LocalEngine(Run(r, 2, store, 10))})) for r in range(2)]
     for t in threads:
         t.start()
     for t in threads:
@@ -197,7 +197,7 @@ def test_strangers_are_turned_away(monkeypatch):
     store, engines, folder = dist.HashStore(10), {}, []
     made = tempfile.mkdtemp
     monkeypatch.setattr(local_engine.tempfile, "mkdtemp", lambda **how: folder.append(made(**how)) or folder[0])
-    first = threading.Thread(target=lambda: engines.update({0: LocalEngine(0, 2, store, 10)}))
+    first = threading.Thread(target=lambda: engines.update({0: LocalEngine(Run(0, 2, store, 10))}))
     first.start()
     while not folder or not os.path.exists(f"{folder[0]}/0"):
         time.sleep(0.01)
@@ -208,7 +208,7 @@ def test_strangers_are_turned_away(monkeypatch):
             s.connect(f"{folder[0]}/0")
             s.sendall(said)
             s.shutdown(socket.SHUT_WR)
-    engines[1] = LocalEngine(1, 2, store, 10)
+    engines[1] = LocalEngine(Run(1, 2, store, 10))
     first.join()
     engines[1].send([0], (0, COLLECTIVES), "note", data(3))
     assert got(engines[0], 1, (0, COLLECTIVES)).note == "note"
