@@ -170,7 +170,7 @@ def _sequences(rng):
     yield _function("nn.utils.rnn.unpack_sequence", "plain", (plain(),), host=True)
     yield _function("nn.utils.rnn.invert_permutation", "three", (order,))
     yield _function("nn.utils.rnn.invert_permutation", "five", (np.array([3, 0, 4, 1, 2]),))
-    yield _function("nn.utils.rnn.PackedSequence", "order", (_leaf(rng, 4), np.array([3, 1]), order))
+    yield _function("nn.utils.rnn.PackedSequence", "order", (_leaf(rng, 4), np.array([3, 1]), order), host=True)
 
 
 def _parameters(rng):
