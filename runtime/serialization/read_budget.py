@@ -6,6 +6,7 @@ they do it. Work that is linear in the bytes of a file costs nothing.
 """
 
 from collections import Counter
+from typing import NoReturn
 
 import numpy as np
 
@@ -43,16 +44,17 @@ class ReadBudget:
         """Take memory; raise a FileError that says what for if the file may not have so much."""
         self.bytes_left -= count
         if self.bytes_left < 0:
-            raise self._refusal(f"{what} takes {count} bytes")
+            self.refuse(f"{what} takes {count} bytes")
 
     def take_steps(self, count: int, what: str):
         """Take work; raise a FileError that says what for if the file may not cause so much."""
         self.steps_left -= count
         if self.steps_left < 0:
-            raise self._refusal(f"{what} takes too much time")
+            self.refuse(f"{what} takes too much time")
 
-    def _refusal(self, found) -> FileError:
-        return FileError(f"{self.name}: {found}, out of proportion to the file's {self.size} bytes. If you trust the file, set "
+    def refuse(self, found: str) -> NoReturn:
+        """Raise the error for a thing that is too much."""
+        raise FileError(f"{self.name}: {found}, out of proportion to the file's {self.size} bytes. If you trust the file, set "
                          f"INGOT_READ_LIMIT to more than {config.current().read_limit:g} (MiB)")
 
     def take_tree(self, x, what: str, with_data=False) -> int:

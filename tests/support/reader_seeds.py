@@ -172,7 +172,6 @@ def honest_files(name) -> list:
 SECONDS = 5         # of a processor
 LIMIT = 8           # MiB that a small file may take as content
 PER_BYTE = 300      # bytes of memory for each byte of a file: Python objects of a text, and 16 of content
-PER_NODE = 24       # bytes of a file at least that an operator of ONNX takes, whose result may be alive until the end
 
 
 def read(name, data):
@@ -185,8 +184,8 @@ def read(name, data):
         seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    values = 2 + (len(data) // PER_NODE if READERS[name][0] is run_onnx else 0)
-    assert seconds < SECONDS and peak < (values * LIMIT << 20) + PER_BYTE * len(data), (seconds, peak, len(data))
+    limits = 4 if READERS[name][0] is run_onnx else 2       # its constants, its results, what an operator takes meanwhile
+    assert seconds < SECONDS and peak < (limits * LIMIT << 20) + PER_BYTE * len(data), (seconds, peak, len(data))
 
 
 _WORDS = [b"\0", b"\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\xff" * 8, b"9" * 12, b"-1",

@@ -1,14 +1,14 @@
 """Budget of an ONNX model: the steps and the sizes that its file may cause, in proportion to the bytes of file and arguments.
 
 A few bytes of a model stand for a padding of 2^31, a loop of 2^62 turns, or functions that call each other twice at each level.
-Readers take a step for each node that they make. A run, which is recorded once, takes one for each step and each operator, and
-looks at the size of each result before it is computed.
+Readers take a step for each node that they make. A run, which is recorded once, takes one for each step and each operator. It
+looks at the size of each result before it is computed: the results that are alive at once have one limit.
 """
 
+import weakref
 from contextvars import ContextVar
-from math import prod
 
-from ....ir.opdef.op import Op
+from ....ir.opdef.op import Op, View
 from ....ir.symbols.substitute import at_hint
 from ....runtime.core.node import aval_of
 from ....runtime.core.op_observers import OpObserver
@@ -22,6 +22,8 @@ _BYTES_PER_BYTE = 256       # of a result, for each byte of the arguments: atten
 class RunBudget(OpObserver):
     """Observer of a run of a model: refuses results out of proportion, and more operators than the file may cause.
 
+    Dead results are looked for only where the limit would be passed, so no code runs when one dies.
+
     size    bytes of the model
     given   bytes of the arguments
     """
@@ -32,6 +34,8 @@ class RunBudget(OpObserver):
         super().__init__()
         self.budget = ReadBudget(name, size)
         self.most_bytes = self.budget.bytes_left + _BYTES_PER_BYTE * given
+        self._results: list = []        # (weak reference to a storage, bytes)
+        self._held = 0                  # bytes of these, dead ones too
 
     def __enter__(self):
         self._token = _RUN.set(self)
@@ -48,15 +52,28 @@ class RunBudget(OpObserver):
             found = op.infer(*given, **{name: at_hint(v) for name, v in params.items()})
         except Exception:
             found = ()                      # the call below raises it with its message
-        for aval in found if isinstance(found, (tuple, list)) else (found,):
-            self.allow(prod(aval.shape) * aval.dtype.itemsize, f"a result {aval} of {op.name}")
-        return super().observe(op, args, params)
+        found = found if isinstance(found, (tuple, list)) else (found,)
+        self.allow(sum(aval.nbytes for aval in found), f"a result {', '.join(map(str, found))} of {op.name}")
+        results = super().observe(op, args, params)
+        if not isinstance(op.lower, View):
+            self._hold([t for t in (results if isinstance(results, (tuple, list)) else (results,)) if isinstance(t, Tensor)])
+        return results
 
     def allow(self, size: int, what: str):
-        """Raise if one value may not have so many bytes."""
+        """Raise if a value of so many bytes is too much beside the results that are alive."""
         size = at_hint(size)
-        if size > self.most_bytes:
-            self.budget.take_bytes(self.budget.bytes_left + size, what)
+        if self._held + size <= self.most_bytes:
+            return
+        self._results = [(storage, n) for storage, n in self._results if storage() is not None]
+        self._held = sum(n for _, n in self._results)
+        if self._held + size > self.most_bytes:
+            self.budget.refuse(f"{what} takes {size} bytes" + (f" beside {self._held} bytes of others" if self._held else ""))
+
+    def _hold(self, results):
+        """Count results as alive."""
+        for t in results:
+            self._results.append((weakref.ref(t._storage), t._a.nbytes))
+            self._held += t._a.nbytes
 
 
 _RUN: ContextVar[RunBudget | None] = ContextVar("budget of the model that runs", default=None)

@@ -30,6 +30,28 @@ def test_small_models_that_stand_for_much(name):
     assert seconds < 5 and peak < (4 * LIMIT << 20) + 300 * len(data), (seconds, peak, len(data))
 
 
+def chain(operators: int, read: bool) -> bytes:
+    """Return a model whose operators give results of 4 MiB one after the other; `read`: all are read at the end."""
+    nodes = [hostile_onnx.node("Tile", ["x", "s"], ["v0"]),
+             *[hostile_onnx.node("Sin", [f"v{i}"], [f"v{i + 1}"]) for i in range(operators)]]
+    last = [f"v{i}" for i in range(operators + 1)] if read else [f"v{operators}"]
+    nodes += [hostile_onnx.node("ReduceSum", [name], [f"sum {name}"], keepdims=0) for name in last]
+    nodes.append(hostile_onnx.node("Sum", [f"sum {name}" for name in last], ["y"]))
+    return hostile_onnx.model(*nodes, s=hostile_onnx.whole(1 << 19))
+
+
+@pytest.mark.parametrize("operators", [8, 40])
+def test_results_have_one_limit_while_they_are_alive(operators):
+    with config.override(read_limit=LIMIT):
+        assert jit.from_onnx(chain(operators, read=False))(ingot.ones(2)).shape == ()
+        tracemalloc.start()
+        with pytest.raises(FileError, match=r"takes 4194304 bytes beside \d{8} bytes of others"):
+            jit.from_onnx(chain(operators, read=True))(ingot.ones(2))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < (LIMIT + 8) << 20
+
+
 def test_the_limit_is_a_setting():
     data = hostile_onnx.model(hostile_onnx.node("Pad", ["x", "p"], ["y"]), p=hostile_onnx.whole(1 << 19, 0))
     with pytest.raises(FileError, match=r"a result f32\[524290\] of pad takes .* INGOT_READ_LIMIT to more than 1 "), \
