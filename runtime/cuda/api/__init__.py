@@ -48,7 +48,7 @@ _ABSENT = {
     **dict.fromkeys(("utilization", "memory_usage", "temperature", "power_draw", "clock_rate"), _NVML),
     "current_blas_handle": "ingot makes its own products and loads no cuBLAS",
     "current_solver_handle": "ingot loads no cuSOLVER", "cudnn": "ingot makes its own convolutions and loads no cuDNN",
-    "cudart": "ingot is on the driver and loads no CUDA runtime", "nccl": "ingot has no NCCL",
+    "cudart": "ingot is on the driver and loads no CUDA runtime", "nccl": "ingot.distributed uses NCCL, by the backend 'nccl'",
     "jiterator": "no C++ is compiled at run time; jit.trace fuses what operators compute",
     **dict.fromkeys(("CUDAPluggableAllocator", "change_current_allocator"), "the allocator cannot be another one"),
     **dict.fromkeys(("MemPool", "use_mem_pool"), "pools of memory belong to graphs: see graph_pool_handle")}

@@ -34,6 +34,7 @@ _FACTORED = frozenset([op.name for op in (factorizations.cholesky, checked_facto
 _names: list[str] = []
 _words: dict = {}          # device -> array
 _apart: list = []          # (weak reference to words, names) of programs with own numbers
+_lost: dict = {}           # device -> the error of aborted work
 _pending: dict = {}        # device -> {stream: ids of words that its launches may have written since the last check}
 
 
@@ -97,8 +98,15 @@ def _known(device) -> list:
     return common + [(words, names) for words, names in found if words is not None and words.device == device]
 
 
+def lose(device: int, error: Exception):
+    """Let the next read from a device raise an error: work that was aborted there has left no values."""
+    _lost[device] = error
+
+
 def verify(device: int, stream: int | None = None):
     """Raise the errors that kernels of a stream (None: all) have found; the stream was waited for."""
+    if device in _lost:
+        raise _lost.pop(device)
     pending = _pending.get(device)
     if not pending or (stream is not None and stream not in pending):
         return
@@ -139,5 +147,6 @@ def _set_in(array, names, device) -> list:
 def forget():
     """Forget all words."""
     _words.clear()
+    _lost.clear()
     _apart.clear()
     _pending.clear()

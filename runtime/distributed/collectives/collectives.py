@@ -9,11 +9,12 @@ import numpy as np
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ...autograd.grad_mode import no_grad
 from ...core.device_array import DeviceArray
+from ...core.device_array import place_of as place_of_array
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write, write_by
-from ..engines.engine import as_array, others
-from ..engines.reduce_op import ReduceOp, check_op, combined
+from ..engines.engine import others
+from ..engines.reduce_op import ReduceOp, check_op
 from ..groups.world import member_of
 from ..stores.distributed_errors import DistTimeoutError
 from ..stores.store import seconds
@@ -45,17 +46,17 @@ def host(t) -> np.ndarray:
 def deliver(t, a, what: str):
     """Write received values into a tensor, on its device."""
     with no_grad():
-        write(t, on_device_of(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
+        write(t, on_device_of(wrap(a.reshape(t._a.shape)), t), what)
 
 
-def fill(t, by, what: str):
-    """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous host memory."""
+def fill(t, by, what: str, channel):
+    """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous memory of the channel."""
     a = t._a
-    if a.__class__ is np.ndarray and a.flags.c_contiguous and a.flags.writeable:
+    if channel.reaches(a) and a.flags.c_contiguous and a.flags.writeable:
         with no_grad():
             write_by(t, by, what)
         return
-    out = np.empty(a.shape, a.dtype)
+    out = channel.empty(a.shape, a.dtype)
     by(out)
     deliver(t, out, what)
 
@@ -104,13 +105,13 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
         return None
     a = check_tensor(tensor, "all_reduce")
     check_op(op, tensor.dtype)
-    note = _described("all_reduce", a, op.value)
+    note, channel = _described("all_reduce", a, op.value), group.channel_of(a)
 
     def work():
-        fill(tensor, lambda out: group.channel.all_reduce(host(tensor), op, note, out), "all_reduce")
+        fill(tensor, lambda out: channel.all_reduce(channel.operand(tensor._a), op, note, out), "all_reduce", channel)
         return [tensor]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
@@ -128,18 +129,15 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     a = check_tensor(tensor, "reduce")
     check_op(op, tensor.dtype)
     to = place_of(group, dst, group_dst, "reduce")
-    note = _described("reduce", a, op.value, f"to {group.ranks[to]}")
+    note, channel = _described("reduce", a, op.value, f"to {group.ranks[to]}"), group.channel_of(a)
 
     def work():
-        a = host(tensor)
-        if group.rank() != to:
-            group.channel.swap(note, {to: a}, ())
-        else:
-            found = group.channel.swap(note, {}, others(group))
-            deliver(tensor, combined(op, [a if r == to else as_array(found[r], a) for r in range(group.size())]), "reduce")
+        found = channel.reduce(channel.operand(tensor._a), to, op, note)
+        if found is not None:
+            deliver(tensor, found, "reduce")
         return [tensor]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("tensor",), writes=("tensor",))
@@ -150,31 +148,32 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
         return None
     a = check_tensor(tensor, "broadcast")
     source = place_of(group, src, group_src, "broadcast")
-    note = _described("broadcast", a, f"from {group.ranks[source]}")
+    note, channel = _described("broadcast", a, f"from {group.ranks[source]}"), group.channel_of(a)
 
     def work():
         if group.rank() == source:
-            group.channel.broadcast(host(tensor), source, note)
+            channel.broadcast(channel.operand(tensor._a), source, note)
         else:
-            fill(tensor, lambda out: group.channel.broadcast(out, source, note, out), "broadcast")
+            fill(tensor, lambda out: channel.broadcast(out, source, note, out), "broadcast", channel)
         return [tensor]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 def copy_from(group, first: int, tensors, what: str):
-    """Copy values from one rank of a group to all others, joined by dtype."""
+    """Copy values from one rank of a group to all others, joined by dtype and device."""
     kinds: dict = {}
     for t in tensors:
-        kinds.setdefault(t._a.dtype, []).append(t)
-    for kind, same in kinds.items():
+        kinds.setdefault((t._a.dtype, place_of_array(t._a)), []).append(t)
+    for (kind, _), same in kinds.items():
         sizes = [t._a.size for t in same]
         note = f"module state of {sum(sizes)} {kind.name}"
 
         def exchange(*tensors, note=note, sizes=sizes):
-            flat, found = np.concatenate([host(t).reshape(-1) for t in tensors]), []
-            group.run(lambda: found.append(group.channel.broadcast(flat, first, note)), False)
-            return [wrap(piece.reshape(t._a.shape)) for t, piece in zip(tensors, np.split(found[0], np.cumsum(sizes)[:-1]))]
+            channel, found = group.channel_of(*[t._a for t in tensors]), []
+            flat = channel.joined([channel.operand(t._a) for t in tensors])
+            group.run(lambda: found.append(channel.broadcast(flat, first, note)), False, channel)
+            return [wrap(piece.reshape(t._a.shape)) for t, piece in zip(tensors, channel.cut(found[0], np.cumsum(sizes)[:-1]))]
 
         for t, value in zip(same, done_in_order(exchange, same, (note, first))):
             if group.rank() != first:
@@ -231,14 +230,14 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
         return None
     a = check_tensor(tensor, "all_gather")
     _alike(tensor_list, a, "all_gather", group.size())
-    note = _described("all_gather", a)
+    note, channel = _described("all_gather", a), group.channel_of(a)
 
     def work():
-        for t, found in zip(tensor_list, group.channel.all_gather(host(tensor), note)):
+        for t, found in zip(tensor_list, channel.all_gather(channel.operand(tensor._a), note)):
             deliver(t, found, "all_gather")
         return list(tensor_list)
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("input_tensor",), writes=("output_tensor",))
@@ -251,16 +250,16 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     if out.size != a.size * group.size() or out.dtype != a.dtype:
         raise ShapeError(f"all_gather_into_tensor of {a.dtype.name} {a.shape} from {group.size()} ranks does not fit into "
                          f"{out.dtype.name} {out.shape}")
-    note = _described("all_gather_into_tensor", a)
+    note, channel = _described("all_gather_into_tensor", a), group.channel_of(a)
 
     def work():
         def gather(out):
-            group.channel.all_gather(host(input_tensor), note, out.reshape(group.size(), -1))
+            channel.all_gather(channel.operand(input_tensor._a), note, out.reshape(group.size(), -1))
 
-        fill(output_tensor, gather, "all_gather_into_tensor")
+        fill(output_tensor, gather, "all_gather_into_tensor", channel)
         return [output_tensor]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("tensor",), writes=("gather_list",))
@@ -275,18 +274,15 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
         _alike(gather_list, a, "gather", group.size())
     elif gather_list:
         raise ArgumentError("gather takes a gather_list on the rank that gathers only")
-    note = _described("gather", a, f"to {group.ranks[to]}")
+    note, channel = _described("gather", a, f"to {group.ranks[to]}"), group.channel_of(a)
 
     def work():
-        if group.rank() != to:
-            group.channel.swap(note, {to: host(tensor)}, ())
-            return []
-        found = group.channel.swap(note, {}, others(group))
-        for r, t in enumerate(gather_list):
-            deliver(t, host(tensor) if r == to else as_array(found[r], tensor._a), "gather")
-        return list(gather_list)
+        found = channel.gather(channel.operand(tensor._a), to, note)
+        for t, value in zip(gather_list or (), found):
+            deliver(t, value, "gather")
+        return list(gather_list or ())
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 # A value for each.
@@ -305,17 +301,14 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
         _alike(scatter_list, a, "scatter", group.size())
     elif scatter_list:
         raise ArgumentError("scatter takes a scatter_list on the rank that scatters only")
-    note = _described("scatter", a, f"from {group.ranks[source]}")
+    note, channel = _described("scatter", a, f"from {group.ranks[source]}"), group.channel_of(a)
 
     def work():
-        if mine:
-            group.channel.swap(note, {r: host(scatter_list[r]) for r in others(group)}, ())
-            deliver(tensor, host(scatter_list[source]), "scatter")
-        else:
-            deliver(tensor, as_array(group.channel.swap(note, {}, (source,))[source], tensor._a), "scatter")
+        pieces = [channel.operand(t._a) for t in scatter_list] if mine else None
+        deliver(tensor, channel.scatter(pieces, source, note, tensor._a), "scatter")
         return [tensor]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("input_list",), writes=("output",))
@@ -327,13 +320,16 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     a = check_tensor(output, "reduce_scatter")
     check_op(op, output.dtype)
     _alike(input_list, a, "reduce_scatter", group.size())
-    note = _described("reduce_scatter", a, op.value)
+    note, channel = _described("reduce_scatter", a, op.value), group.channel_of(a)
 
     def work():
-        fill(output, lambda out: group.channel.reduce_scatter([host(t) for t in input_list], op, note, out), "reduce_scatter")
+        def reduce(out):
+            channel.reduce_scatter([channel.operand(t._a) for t in input_list], op, note, out)
+
+        fill(output, reduce, "reduce_scatter", channel)
         return [output]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("input",), writes=("output",))
@@ -347,14 +343,14 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     if a.size != out.size * group.size() or out.dtype != a.dtype:
         raise ShapeError(f"reduce_scatter_tensor of {a.dtype.name} {a.shape} over {group.size()} ranks does not fit into "
                          f"{out.dtype.name} {out.shape}")
-    note = _described("reduce_scatter_tensor", out, op.value)
+    note, channel = _described("reduce_scatter_tensor", out, op.value), group.channel_of(out)
 
     def work():
-        pieces = np.ascontiguousarray(host(input)).reshape(group.size(), -1)
-        fill(output, lambda out: group.channel.reduce_scatter(pieces, op, note, out.reshape(-1)), "reduce_scatter_tensor")
+        pieces, what = channel.operand(input._a).reshape(group.size(), -1), "reduce_scatter_tensor"
+        fill(output, lambda out: channel.reduce_scatter(pieces, op, note, out.reshape(-1)), what, channel)
         return [output]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("input_tensor_list",), writes=("output_tensor_list",))
@@ -368,15 +364,16 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
             raise ArgumentError(f"all_to_all takes one tensor for each of the {group.size()} ranks, got {len(tensors)}")
         for t in tensors:
             check_tensor(t, "all_to_all")
+    channel = group.channel_of(*[t._a for t in output_tensor_list])
 
     def work():
-        outs = [np.empty(t._a.shape, t._a.dtype) for t in output_tensor_list]
-        group.channel.all_to_all([host(t) for t in input_tensor_list], outs, "all_to_all")
+        outs = [channel.empty(t._a.shape, t._a.dtype) for t in output_tensor_list]
+        channel.all_to_all([channel.operand(t._a) for t in input_tensor_list], outs, "all_to_all")
         for t, out in zip(output_tensor_list, outs):
             deliver(t, out, "all_to_all")
         return list(output_tensor_list)
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 @traceable(reads=("input",), writes=("output",))
@@ -387,13 +384,14 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
         return None
     cuts = [_rows_of_ranks(t, sizes, group.size(), which)
             for t, sizes, which in ((output, output_split_sizes, "output"), (input, input_split_sizes, "input"))]
+    channel = group.channel_of(output._a)
 
     def work():
-        pieces, what = np.split(host(input), cuts[1]), "all_to_all_single"
-        fill(output, lambda out: group.channel.all_to_all(pieces, np.split(out, cuts[0]), what), what)
+        pieces, what = channel.cut(channel.operand(input._a), cuts[1]), "all_to_all_single"
+        fill(output, lambda out: channel.all_to_all(pieces, channel.cut(out, cuts[0]), what), what, channel)
         return [output]
 
-    return group.run(work, async_op)
+    return group.run(work, async_op, channel)
 
 
 def row_counts(t, sizes, count, which) -> list:

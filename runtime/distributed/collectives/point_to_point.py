@@ -8,6 +8,7 @@ from ..groups.process_group import Work
 from ..groups.world import member_of
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import seconds
+from . import collectives
 from .collectives import check_tensor, deliver, host, place_of
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
@@ -33,13 +34,18 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     _check_tag(tag)
     if to == group.rank():
         raise ArgumentError("send: a rank cannot send to itself")
+    channel = group.channel_of(a)
+    if channel is not group.channel:
+        return group.run(lambda: channel.exchange(f"send of {_note(a)}", [(to, a)], [], (to,)), True, channel)
     group.engine.send([group.ranks[to]], (group.number, tag), _note(a), flat_bytes(host(tensor)))
     return _done([tensor])
 
 
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
     """Send a tensor to a rank."""
-    isend(tensor, dst, group, tag, group_dst)
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
 
 
 def _check_tag(tag):
@@ -92,15 +98,25 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     group = member_of(group, "irecv")
     if group is None:
         return None
-    check_tensor(tensor, "recv")
+    a = check_tensor(tensor, "recv")
     _check_tag(tag)
+    channel = group.channel_of(a)
     if src is None and group_src is None:
         recv(tensor, None, group, tag)
         return _done([tensor])
     source = place_of(group, src, group_src, "recv")
     if source == group.rank():
         raise ArgumentError("recv: a rank cannot receive from itself")
+    if channel is not group.channel:
+        return group.run(lambda: _receive(channel, tensor, source), True, channel)
     return _Receipt(tensor, group, source, tag)
+
+
+def _receive(channel, tensor, source):
+    """Receive a tensor on a device."""
+    note = f"recv of {_note(tensor._a)}"
+    collectives.fill(tensor, lambda out: channel.exchange(note, [], [(source, out)], (source,)), "recv", channel)
+    return [tensor]
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
@@ -109,10 +125,10 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
     if group is None:
         return -1
     if src is not None or group_src is not None:
-        receipt = irecv(tensor, src, group, tag, group_src)
-        receipt.wait()
-        return receipt.other
-    check_tensor(tensor, "recv")
+        irecv(tensor, src, group, tag, group_src).wait()
+        return group.ranks[place_of(group, src, group_src, "recv")]
+    if group.channel_of(check_tensor(tensor, "recv")) is not group.channel:
+        raise ArgumentError("recv on a GPU names the rank that sends: NCCL cannot wait for the first of all")
     everybody = [group.ranks[r] for r in others(group)]
     sender, message = group.engine.inbox.first(everybody, (group.number, tag), seconds(group.timeout), "recv")
     fill(tensor, message.note, message.body, sender)
@@ -132,4 +148,22 @@ def batch_isend_irecv(p2p_op_list) -> list:
     """Start several messages at once; call wait() on each of the results."""
     if not all(isinstance(o, P2POp) for o in p2p_op_list) or not p2p_op_list:
         raise ArgumentError("batch_isend_irecv takes a list of P2POp")
-    return [o.op(o.tensor, o.peer, o.group, o.tag, o.group_peer) for o in p2p_op_list]
+    group = member_of(p2p_op_list[0].group, "batch_isend_irecv")
+    if group is None or any(o.group is not p2p_op_list[0].group for o in p2p_op_list):
+        return [o.op(o.tensor, o.peer, o.group, o.tag, o.group_peer) for o in p2p_op_list]
+    channel = group.channel_of(*[check_tensor(o.tensor, "batch_isend_irecv") for o in p2p_op_list])
+    if channel is group.channel:
+        return [o.op(o.tensor, o.peer, o.group, o.tag, o.group_peer) for o in p2p_op_list]
+    return [group.run(lambda: _exchange(channel, p2p_op_list), True, channel)]
+
+
+def _exchange(channel, ops):
+    """Send and receive several tensors on a device at once."""
+    places = [place_of(channel.group, o.peer, o.group_peer, o.op.__name__) for o in ops]
+    outs = [(r, o, channel.empty(o.tensor._a.shape, o.tensor._a.dtype)) for r, o in zip(places, ops) if o.op is irecv]
+    sends = [(r, o.tensor._a) for r, o in zip(places, ops) if o.op is isend]
+    peers = tuple(dict.fromkeys(places))
+    channel.exchange(f"{len(ops)} messages", sends, [(r, out) for r, _, out in outs], peers)
+    for _, o, out in outs:
+        deliver(o.tensor, out, "recv")
+    return [o.tensor for o in ops]

@@ -14,7 +14,7 @@ from ..stores.distributed_errors import DistBackendError
 from ..stores.meeting import on_one_machine
 from ..stores.store import Store, seconds
 from .inbox import Inbox
-from .reduce_op import combine
+from .reduce_op import ReduceOp, combine, combined
 
 COLLECTIVES = -1            # tag of collectives; users' tags are 0 and above
 _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
@@ -86,6 +86,30 @@ class Channel:
     def close(self):
         """Free the channel: the group is no more."""
 
+    # Arrays: those of the channel's device, which is the host here.
+
+    def operand(self, a) -> Any:
+        """Return an array anywhere as an operand."""
+        return a if isinstance(a, np.ndarray) else a.numpy()
+
+    def reaches(self, a) -> bool:
+        """Return whether results can be written into an array."""
+        return isinstance(a, np.ndarray)
+
+    def empty(self, shape, dtype) -> Any:
+        """Return memory for a result."""
+        return np.empty(shape, dtype)
+
+    def cut(self, a, ends) -> list:
+        """Return parts of an array along its first dimension, which end at `ends` and at its own end."""
+        return np.split(a, ends)
+
+    def joined(self, arrays) -> Any:
+        """Return the elements of all arrays in a row."""
+        return np.concatenate([a.reshape(-1) for a in arrays])
+
+    # Messages.
+
     def swap(self, note: str, outgoing: dict, sources) -> dict:
         """Send each array of `outgoing` to its position; return the bytes from each of `sources`. All ranks of the group call
         it. The bytes may lie in another rank's memory: they are read-only, and freed with the last reference."""
@@ -119,6 +143,34 @@ class Channel:
         for r, body in self.swap(note, dict.fromkeys(away, mine), away).items():
             outs[r][...] = as_array(body, outs[r])
         return out
+
+    def average(self, a: np.ndarray, divisor: float, note: str, out: np.ndarray) -> np.ndarray:
+        """Return the sum of every rank's array over a divisor, on every rank."""
+        op = ReduceOp.AVG if divisor == self.group.size() else ReduceOp.SUM
+        self.all_reduce(a, op, note, out)
+        if op is not ReduceOp.AVG:
+            np.divide(out, out.dtype.type(divisor), out=out)
+        return out
+
+    def reduce(self, a: np.ndarray, to: int, op, note: str) -> np.ndarray | None:
+        """Return the combination of every rank's array on one rank, None on others."""
+        found = self.gather(a, to, note)
+        return combined(op, found) if found else None
+
+    def gather(self, a: np.ndarray, to: int, note: str) -> list:
+        """Return every rank's array on one rank, no array on others."""
+        if self.group.rank() != to:
+            self.swap(note, {to: a}, ())
+            return []
+        found = self.swap(note, {}, others(self.group))
+        return [a if r == to else as_array(found[r], a) for r in range(self.group.size())]
+
+    def scatter(self, pieces, source: int, note: str, like: np.ndarray) -> np.ndarray:
+        """Return this rank's piece of those on the source, which is like an array."""
+        if self.group.rank() == source:
+            self.swap(note, {r: pieces[r] for r in others(self.group)}, ())
+            return pieces[source]
+        return as_array(self.swap(note, {}, (source,))[source], like)
 
     def reduce_scatter(self, pieces, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return this rank's piece combined over all ranks; each rank sends the others their pieces."""

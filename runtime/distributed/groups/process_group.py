@@ -1,5 +1,6 @@
 """Process groups: members, the order of their collectives, and pending operations."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -11,6 +12,8 @@ from ..engines.engine import Engine
 from ..stores.distributed_errors import DistError, DistTimeoutError
 from ..stores.store import seconds
 from . import futures
+
+_PAUSE = 0.0005         # seconds between questions whether work on a device is done
 
 
 class Work:
@@ -60,6 +63,48 @@ class Work:
         return found
 
 
+class DeviceWork(Work):
+    """Work in a stream of a device. Waiting for it is left to the device, unless a time is given."""
+
+    def __init__(self, launch: Any):
+        super().__init__(Future())
+        self._launch = launch
+
+    def is_completed(self) -> bool:
+        """Return whether it is done, successfully or not."""
+        return self.exception() is not None or self._launch.is_done()
+
+    def is_success(self) -> bool:
+        """Return whether it is done without an exception."""
+        return self.exception() is None and self._launch.is_done()
+
+    def exception(self):
+        """Return its exception, or None."""
+        return self._launch.channel.comm.failure
+
+    def wait(self, timeout=None) -> bool:
+        """Make the current stream wait for it; with a time, wait for it here."""
+        if timeout is not None:
+            deadline = time.monotonic() + seconds(timeout)
+            while not self._launch.is_done():
+                if time.monotonic() > deadline:
+                    raise DistTimeoutError(f"{self._launch.note} is not done after {seconds(timeout):g} s")
+                time.sleep(_PAUSE)
+        self._launch.join()
+        return True
+
+    def result(self):
+        """Return its result, which later work in the current stream may use."""
+        self.wait()
+        return self._launch.result
+
+    def get_future(self) -> futures.Future:
+        """Return its result as a future that is done: later work in the current stream may use it."""
+        found: futures.Future = futures.Future()
+        found.set_result(self.result())
+        return found
+
+
 class ProcessGroup:
     """Ranks of a run (numbered 0, 1, ... in the group), and this process's position among them."""
 
@@ -78,17 +123,20 @@ class ProcessGroup:
     recv_anysource: Callable[..., Work]
     barrier: Callable[..., Work]
 
-    def __init__(self, engine: Engine, number: int, ranks, timeout, backend: str, name: str, store):
+    def __init__(self, engine: Engine, number: int, ranks, timeout, backend: str, name: str, store, devices: Any = None):
         self.engine, self.number, self.ranks = engine, number, tuple(ranks)
         self.timeout, self.backend, self.group_name, self.store = timeout, backend, name, store
         self.position = self.ranks.index(engine.rank)
         self.channel = engine.channel(self)
+        self.devices: Any = None if devices is None else devices.channel(self)       # (the collectives on GPUs)
         self._worker: Any = None
         self._pending = 0
         self._lock = new_lock()
 
     def __repr__(self):
-        return f"<ProcessGroup {self.group_name!r} of ranks {list(self.ranks)}: {self.backend}, by engine {self.engine.name!r}>"
+        beside = "" if self.devices is None else f" and {self.devices.engine.name!r}"
+        return (f"<ProcessGroup {self.group_name!r} of ranks {list(self.ranks)}: {self.backend}, by engine {self.engine.name!r}"
+                f"{beside}>")
 
     def rank(self) -> int:
         """Return this process's position in the group."""
@@ -110,10 +158,19 @@ class ProcessGroup:
 
     # Operations, one after the other.
 
-    def run(self, work, async_op: bool):
-        """Run a collective after those before it: at once, or asynchronously (returns a Work)."""
+    def channel_of(self, *arrays) -> Any:
+        """Return the collectives for arrays: those on GPUs where all of them are there, else those of the host."""
+        devices = self.devices
+        return devices.on(arrays[0].device) if devices is not None and devices.takes(*arrays) else self.channel
+
+    def run(self, work, async_op: bool, channel: Any = None):
+        """Run a collective after those before it, at once or asynchronously (returns a Work). `channel` is the one that it
+        uses."""
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it talks to other processes", "call collectives of ingot.distributed, or do so outside")
+        if channel is not None and channel is self.devices:
+            done = DeviceWork(channel.launch(work))
+            return done if async_op else done.wait() and None
         with self._lock:
             busy = self._pending > 0
             if async_op or busy:
@@ -138,5 +195,7 @@ class ProcessGroup:
         """Wait for pending operations, and free the channel."""
         if self._worker is not None:
             self._worker.shutdown(wait=True)
+        if self.devices is not None:
+            self.devices.close()
         self.channel.close()
 

@@ -6,9 +6,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ....ir.errors import ArgumentError
+from ....ir.lazy import lazy
 from ...core.device import as_device
 from ...state.mode import tls
 from ...state.switches import question
+from ..engines import nccl_library
 from ..engines.mpi_library import is_installed as is_mpi_available
 from ..stores.distributed_errors import DistBackendError, DistError
 from ..stores.launch_variables import address, launch, local_rank, number
@@ -21,6 +23,8 @@ from .choose_engine import chosen_engine, joins_by_mpi, requested_engine
 from .process_group import ProcessGroup
 from .store_by_messages import store_by_messages
 
+nccl_engine = lazy(__package__, "..engines.nccl_engine")
+
 __all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
            "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
            "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
@@ -31,7 +35,8 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class Backend(str):
-    """Name of a backend: 'gloo' chooses an engine for CPU tensors (`group.WORLD.engine.name`), 'mpi' and 'tcp' are engines."""
+    """Name of a backend: 'gloo' chooses an engine for CPU tensors (`group.WORLD.engine.name`), 'mpi' and 'tcp' are engines.
+    'nccl' is 'gloo' with another engine for tensors on GPUs; 'cpu:mpi,cuda:nccl' names both."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -50,6 +55,7 @@ class _Run:
     """State of this process in a run."""
 
     engine: Any = None
+    devices: Any = None         # the engine of GPUs, if there is one
     world: Any = None
     store: Any = None
     groups: list = []
@@ -90,7 +96,9 @@ def is_initialized() -> bool:
 
 def is_backend_available(backend: str) -> bool:
     """Return whether a backend exists under that name."""
-    return backend.lower() in (Backend.GLOO, Backend.TCP) or (backend.lower() == Backend.MPI and is_mpi_available())
+    name = backend.lower()
+    return (name in (Backend.GLOO, Backend.TCP) or (name == Backend.MPI and is_mpi_available())
+            or (name == Backend.NCCL and is_nccl_available()))
 
 
 def is_gloo_available() -> bool:
@@ -99,11 +107,16 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Return False: tensors on GPUs travel by way of CPU memory, by 'gloo'."""
+    """Return whether the library of NCCL is here, by which tensors on GPUs travel."""
+    return not nccl_library.why_not()
+
+
+def is_ucc_available() -> bool:
+    """Return False: 'gloo' and 'nccl' do its work."""
     return False
 
 
-is_ucc_available = is_xccl_available = is_nccl_available
+is_xccl_available = is_ucc_available
 
 
 @question
@@ -113,17 +126,31 @@ def is_torchelastic_launched() -> bool:
 
 
 def _backend(name) -> Backend:
-    """Return the backend that runs; names like 'cpu:gloo,cuda:nccl' select the one for the CPU."""
+    """Return the backend for tensors on the CPU; names like 'cpu:gloo,cuda:nccl' say one for each device."""
     if name is None:
         return Backend(Backend.GLOO)
-    parts = dict(part.rpartition(":")[::2] for part in str(name).split(","))
+    parts = dict(part.rpartition(":")[::2] for part in str(name).lower().split(","))
+    if Backend.NCCL in parts.values() and not is_nccl_available():
+        raise ArgumentError(f"backend {name!r} is not available: {nccl_library.why_not()}")
     found = Backend(parts.get("cpu", parts.get("", next(iter(parts.values())))))
+    if found == Backend.NCCL:
+        found = Backend(Backend.GLOO)
     if found == Backend.MPI and not is_mpi_available():
         raise ArgumentError("backend='mpi' needs mpi4py and an MPI library: pip install 'ingot[mpi]'")
     if not is_backend_available(found):
         raise ArgumentError(f"backend {name!r} is not available: backend='gloo' sends tensors in CPU memory, by "
                             "shared memory, MPI or TCP")
     return found
+
+
+def _uses_nccl(name) -> bool:
+    """Return whether a backend's name asks for NCCL, for tensors on GPUs."""
+    return name is not None and Backend.NCCL in [part.rpartition(":")[2] for part in str(name).lower().split(",")]
+
+
+def _given(name) -> Backend:
+    """Return the name under which a backend was asked for: that of one device's alone where it names the CPU's only."""
+    return Backend(name) if _uses_nccl(name) else _backend(name)
 
 
 # Joining.
@@ -180,7 +207,8 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
                        pg_options=None, device_id=None):
     """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1. They
     meet by a store, or by an init_method: env://, tcp://host:port, file:///path. Under `mpiexec` they need no address.
-    `pg_options` and `device_id` are ignored: they are for NCCL, and messages travel by host memory."""
+    Tensors on GPUs travel by host memory, or with 'nccl' by the library of NCCL. With a `device_id` their ranks connect at
+    once, and groups are split from that. `pg_options` are ignored."""
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)
@@ -203,16 +231,22 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     else:
         _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout, asked)
         _Run.store = store
-    _Run.world = _enter(range(world_size), timeout, name, group_name or "default")
+    if _uses_nccl(backend):
+        index = None if device_id is None else nccl_engine.index_of(device_id)
+        _Run.devices = nccl_engine.NCCLEngine(_Run.engine, PrefixStore(f"run{_Run.group_count}", _Run.store), index)
+    _Run.world = _enter(range(world_size), timeout, _given(backend), group_name or "default")
     GroupMember.WORLD = _Run.world
 
 
 def _enter(ranks, timeout, backend, name):
     """Return a new group; every rank counts it, members get it."""
     number, _Run.group_count = _Run.group_count, _Run.group_count + 1
+    devices = _Run.devices if _uses_nccl(backend) else None
     if _Run.engine.rank not in ranks:
+        if devices is not None:
+            devices.stay_out(number, timeout)
         return NON_MEMBER
-    group = ProcessGroup(_Run.engine, number, ranks, timeout, backend, name, _Run.store)
+    group = ProcessGroup(_Run.engine, number, ranks, timeout, backend, name, _Run.store, devices)
     _Run.groups.append(group)
     return group
 
@@ -220,21 +254,24 @@ def _enter(ranks, timeout, backend, name):
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
               device_id=None):
     """Return a group of some ranks (by default all). All ranks of the run must make all groups, in one order. `pg_options` and
-    `device_id` are ignored: they are for NCCL, and messages travel by host memory."""
+    `device_id` are ignored: GPUs are those of the run."""
     if use_local_synchronization:
         raise ArgumentError("new_group is called by all ranks of the run; leave use_local_synchronization out, and call it on "
                             "the others, too")
     world = the_group(None)
-    ranks = sorted(world.ranks if ranks is None else ranks)
+    ranks, backend = sorted(world.ranks if ranks is None else ranks), backend or world.backend
+    _backend(backend)
+    if _uses_nccl(backend) and _Run.devices is None:
+        raise ArgumentError("a group for NCCL needs a run for NCCL: init_process_group('cpu:gloo,cuda:nccl')")
     if len(set(ranks)) != len(ranks) or not set(ranks) <= set(world.ranks):
         raise ArgumentError(f"new_group takes different ranks of the run (0 to {world.size() - 1}), got {ranks}")
-    return _enter(ranks, world.timeout if timeout is None else timeout, _backend(backend or world.backend),
+    return _enter(ranks, world.timeout if timeout is None else timeout, _given(backend),
                   group_desc or f"group{_Run.group_count}")
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
-    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`. `pg_options` is
-    ignored: they are for NCCL."""
+    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`. `pg_options` are
+    ignored."""
     world = the_group(group)
     if not group_size or world.size() % group_size:
         raise ArgumentError(f"new_subgroups needs a group_size that divides the {world.size()} ranks, got {group_size}")
@@ -254,10 +291,12 @@ def destroy_process_group(group=None):
         return
     for other in _Run.groups:
         other.close()
+    if _Run.devices is not None:
+        _Run.devices.close()
     _Run.engine.close()
     if isinstance(_Run.store, ServedStore):
         _Run.store.close()
-    _Run.engine = _Run.world = _Run.store = GroupMember.WORLD = None
+    _Run.engine = _Run.devices = _Run.world = _Run.store = GroupMember.WORLD = None
     _Run.groups = []
 
 
@@ -303,9 +342,9 @@ def get_backend(group=None) -> str:
 
 
 def get_default_backend_for_device(device) -> str:
-    """Return the backend for tensors of a device: 'gloo', which sends those on GPUs by way of CPU memory."""
-    as_device(device)
-    return str(Backend.GLOO)
+    """Return the backend for tensors of a device: 'nccl' for those on GPUs, where its library is; 'gloo' sends all."""
+    is_on_gpu = as_device(device).type == "cuda"
+    return str(Backend.NCCL if is_on_gpu and is_nccl_available() else Backend.GLOO)
 
 
 @question

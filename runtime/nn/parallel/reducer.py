@@ -17,7 +17,6 @@ from ...core.node import Leaf, Output
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
-from ...distributed.collectives.collectives import host
 from ...distributed.collectives.traceable import done_in_order
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.groups.futures import Future
@@ -131,17 +130,12 @@ class Average:
 
     def start(self, flat) -> list:
         """Begin, and return a number that stands for the result."""
-        mine, group = host(flat), self.group
-        out = np.empty_like(mine)
-        op = ReduceOp.AVG if self.divisor == group.size() else ReduceOp.SUM
-
-        def work():
-            group.channel.all_reduce(mine, op, self.key[0], out)
-            if op is not ReduceOp.AVG:
-                np.divide(out, out.dtype.type(self.divisor), out=out)
-
+        group, channel = self.group, self.group.channel_of(flat._a)
+        mine = channel.operand(flat._a)
+        out = channel.empty(mine.shape, mine.dtype)
         number = next(self._numbers)
-        self._under_way[number] = group.run(work, True), out
+        work = group.run(lambda: channel.average(mine, self.divisor, self.key[0], out), True, channel)
+        self._under_way[number] = work, out
         return [wrap(np.array([number]))]
 
     def finish(self, token, flat) -> list:

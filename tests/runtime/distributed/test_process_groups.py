@@ -388,7 +388,8 @@ def test_bad_beginnings(arguments, text, monkeypatch):
 
 def test_nothing_works_before_the_beginning():
     assert dist.is_available() and not dist.is_initialized() and dist.group.WORLD is None
-    assert dist.get_default_backend_for_device("cpu") == dist.get_default_backend_for_device(ingot.device("cuda:1")) == "gloo"
+    assert dist.get_default_backend_for_device("cpu") == "gloo"
+    assert dist.get_default_backend_for_device(ingot.device("cuda:1")) == ("nccl" if dist.is_nccl_available() else "gloo")
     with pytest.raises(ValueError, match="init_process_group"):
         dist.get_rank()
     with pytest.raises(ValueError, match="init_process_group"):

@@ -1,0 +1,266 @@
+"""Collectives of a group by NCCL, on arrays of one GPU, in a stream of their own.
+
+The stream waits for the program's stream, which waits for the end of a collective before it uses the result. Nothing passes
+through the host. While a graph is captured, the collectives become a part of it; all ranks compare what they capture.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.device_array import DeviceArray
+from ...cuda.compiler import copies
+from ...cuda.driver import context as contexts
+from ...cuda.driver import launch_queue
+from ...cuda.driver.streams import Event, Stream, current, set_current
+from ...cuda.memory.arrays import KIND, empty, used
+from ..stores.distributed_errors import DistBackendError
+from ..stores.store import seconds
+from .engine import Channel
+from .nccl_communicator import Communicator
+from .nccl_library import BYTES
+from .nccl_watchdog import Launch, Watch
+from .reduce_op import ReduceOp
+
+
+class NCCLChannel(Channel):
+    """Collectives of a group by NCCL. The first array connects the ranks, each with the GPU of that array.
+
+    begun           number of collectives that this rank has begun
+    last            note of the last of them
+    note, peers     of what is being launched
+    """
+
+    def __init__(self, engine: Any, group: Any, comm: Communicator | None = None):
+        super().__init__(engine, group)
+        self.begun, self.last, self.note = 0, "none", ""
+        self.peers: tuple = ()
+        self.limit = seconds(group.timeout)
+        self.device = 0
+        self.comm: Any = None
+        self._stream: Any = None
+        self._watch: Any = None
+        self._captures = False
+        if comm is not None:
+            self._use(comm)
+
+    # Connecting.
+
+    def on(self, device: int) -> "NCCLChannel":
+        """Return the channel for arrays of a GPU."""
+        if self.comm is None:
+            if current(device).is_capturing():
+                raise DistBackendError(f"the group {self.group.group_name!r} is not connected yet, and cannot be while a graph "
+                                       "is captured: run a collective of it before")
+            self._use(self.engine.connect(self.group, device))
+        elif device != self.device:
+            raise DistBackendError(f"the group {self.group.group_name!r} is connected on cuda:{self.device} of this rank, and "
+                                   f"the tensor is on cuda:{device}")
+        return self
+
+    def _use(self, comm: Communicator):
+        self.comm, self.device, self._stream = comm, comm.device, Stream(comm.device)
+        self._watch = Watch(self, comm)
+        self.engine.watchdog.watch(self._watch)
+
+    def check(self):
+        """Raise the reason why the group cannot communicate any more."""
+        self.comm.check()
+
+    def current(self) -> Stream:
+        """Return the program's stream."""
+        return current(self.device)
+
+    def close(self):
+        """Wait for all work, and leave the communicator."""
+        if self.comm is None:
+            return
+        if self.comm.failure is None:
+            self._stream.synchronize()
+        self.engine.watchdog.forget(self._watch)
+        self.comm.close()
+
+    # Launches.
+
+    def launch(self, work: Callable) -> Launch:
+        """Run a function of collectives in the channel's stream; return the work that it has entered there."""
+        self.check()
+        device, here, side = contexts.current(), self.current(), self._stream
+        self._captures = here.is_capturing()
+        side.wait_stream(here)
+        set_current(side)
+        try:
+            result = work()
+        finally:
+            set_current(here)
+            contexts.set_current(device)
+        event = Event()
+        event.record(side)
+        launch = Launch(self, event, self._captures, result)
+        if not self._captures:
+            self._watch.pending.append(launch)
+        return launch
+
+    def _enter(self, note: str, calls: list, peers: Sequence = ()):
+        """Enter calls into the stream as one group. `peers` are the positions that take part, if they are not all."""
+        self.note, self.peers = note, tuple([self.group.ranks[r] for r in peers])
+        if not peers:
+            self.begun, self.last = self.begun + 1, note
+            if self._captures:
+                self.group.run(lambda: self.group.channel.barrier(f"the capture of {note}"), False)
+        launch_queue.drain()
+        try:
+            if calls:
+                self.comm.enqueue(calls, self._stream.handle, note, self.limit)
+        except DistBackendError as e:
+            self._watch.abort(e)        # the others would wait forever
+            raise
+
+    def _read(self, a: DeviceArray) -> DeviceArray:
+        """Return an array in rows, for the stream to read."""
+        found = a.backend.contiguous(a)
+        used(found, self._stream.handle)
+        return found
+
+    def _room(self, shape, dtype, out: DeviceArray | None = None) -> DeviceArray:
+        """Return memory in rows that the stream writes."""
+        if out is None:
+            return empty(self.device, shape, dtype)
+        used(out, self._stream.handle)
+        return out
+
+    # Arrays.
+
+    def takes(self, *arrays) -> bool:
+        """Return whether arrays are on GPUs."""
+        return bool(arrays) and all(a.__class__ is DeviceArray and a.kind == KIND for a in arrays)
+
+    def operand(self, a) -> DeviceArray:
+        """Return an array as an operand: as it is."""
+        return a
+
+    def reaches(self, a) -> bool:
+        """Return whether results can be written into an array."""
+        return a.__class__ is DeviceArray
+
+    def empty(self, shape, dtype) -> DeviceArray:
+        """Return memory for a result."""
+        return empty(self.device, shape, dtype)
+
+    def cut(self, a: DeviceArray, ends) -> list:
+        """Return parts of an array along its first dimension."""
+        return [a[begin:end] for begin, end in zip([0, *ends], [*ends, a.shape[0]])]
+
+    def joined(self, arrays) -> DeviceArray:
+        """Return the elements of all arrays in a row."""
+        ends = [*itertools.accumulate(a.size for a in arrays)]
+        made = empty(self.device, (ends[-1],), arrays[0].dtype)
+        self._deliver(arrays, self.cut(made, ends[:-1]))
+        return made
+
+    # Collectives.
+
+    def _reduction(self, a, op, divisor: float | None = None) -> tuple:
+        """Return the number of elements, their kind and the reduction, as NCCL counts them."""
+        if op is ReduceOp.AVG:
+            divisor = self.group.size()
+        kind, number = self.comm.reduction(op, a.dtype, divisor, self.limit)
+        return a.size * (2 if a.dtype.kind == "c" else 1), kind, number
+
+    def all_reduce(self, a, op, note: str, out=None, divisor: float | None = None):
+        """Return the combination of every rank's array, on every rank."""
+        src, out = self._read(a), self._room(a.shape, a.dtype, out)
+        self._enter(note, [("ncclAllReduce", (src.pointer, out.pointer, *self._reduction(a, op, divisor)))])
+        return out
+
+    def average(self, a, divisor: float, note: str, out=None):
+        """Return the sum of every rank's array over a divisor, on every rank."""
+        return self.all_reduce(a, ReduceOp.SUM, note, out, divisor)
+
+    def reduce(self, a, to: int, op, note: str):
+        """Return the combination of every rank's array on one rank, None on others."""
+        src = self._read(a)
+        out = empty(self.device, a.shape, a.dtype) if self.group.rank() == to else None
+        target = None if out is None else out.pointer
+        self._enter(note, [("ncclReduce", (src.pointer, target, *self._reduction(a, op), to))])
+        return out
+
+    def broadcast(self, a, source: int, note: str, out=None):
+        """Return the source's array on every rank."""
+        here = self.group.rank() == source
+        src = self._read(a) if here else self._room(a.shape, a.dtype, out)
+        self._enter(note, [("ncclBroadcast", (src.pointer, src.pointer, src.nbytes, BYTES, source))])
+        return a if here else src
+
+    def all_gather(self, a, note: str, outs=None) -> list:
+        """Return every rank's array, on every rank."""
+        n, src = self.group.size(), self._read(a)
+        if isinstance(outs, DeviceArray) and outs.is_contiguous:
+            rows = self._room((), None, outs)
+            self._enter(note, [("ncclAllGather", (src.pointer, rows.pointer, src.nbytes, BYTES))])
+            return [rows[r] for r in range(n)]
+        if outs is None or all(out.size == a.size for out in outs):
+            rows = empty(self.device, (n, *a.shape), a.dtype)
+            self._enter(note, [("ncclAllGather", (src.pointer, rows.pointer, src.nbytes, BYTES))])
+            found = [rows[r] for r in range(n)]
+        else:
+            found = [src if r == self.group.rank() else empty(self.device, out.shape, out.dtype) for r, out in enumerate(outs)]
+            self._enter(note, [("ncclBroadcast", (f.pointer, f.pointer, f.nbytes, BYTES, r)) for r, f in enumerate(found)])
+        return found if outs is None else self._deliver(found, outs)
+
+    def reduce_scatter(self, pieces, op, note: str, out=None):
+        """Return this rank's piece combined over all ranks."""
+        mine = pieces[self.group.rank()]
+        out = self._room(mine.shape, mine.dtype, out)
+        if isinstance(pieces, DeviceArray):
+            src = self._read(pieces)
+        elif all(p.size == mine.size for p in pieces):
+            src = empty(self.device, (len(pieces), *mine.shape), mine.dtype)
+            self._deliver(pieces, [src[r] for r in range(len(pieces))])
+        else:
+            srcs = [self._read(p) for p in pieces]
+            self._enter(note, [("ncclReduce", (p.pointer, out.pointer, *self._reduction(p, op), r))
+                               for r, p in enumerate(srcs)])
+            return out
+        self._enter(note, [("ncclReduceScatter", (src.pointer, out.pointer, *self._reduction(mine, op)))])
+        return out
+
+    def all_to_all(self, pieces, outs, note: str):
+        """Send each position its piece, and receive the piece of each into `outs`."""
+        self.exchange(note, list(enumerate(pieces)), list(enumerate(outs)), ())
+
+    def gather(self, a, to: int, note: str) -> list:
+        """Return every rank's array on one rank, no array on others."""
+        size = self.group.size() if self.group.rank() == to else 0
+        found = [empty(self.device, a.shape, a.dtype) for _ in range(size)]
+        self.exchange(note, [(to, a)], list(enumerate(found)), ())
+        return found
+
+    def scatter(self, pieces, source: int, note: str, like) -> DeviceArray:
+        """Return this rank's piece of those on the source, which is like an array."""
+        out = empty(self.device, like.shape, like.dtype)
+        self.exchange(note, list(enumerate(pieces)) if self.group.rank() == source else [], [(source, out)], ())
+        return out
+
+    def exchange(self, note: str, sends: list, receives: list, peers):
+        """Send arrays to positions, and fill arrays from positions, all at once: (position, array) each."""
+        srcs = [(r, self._read(a)) for r, a in sends]
+        rooms = [(r, self._room((), None, a) if a.is_contiguous else empty(self.device, a.shape, a.dtype)) for r, a in receives]
+        calls = [("ncclSend", (a.pointer, a.nbytes, BYTES, r)) for r, a in srcs if a.nbytes]
+        calls += [("ncclRecv", (a.pointer, a.nbytes, BYTES, r)) for r, a in rooms if a.nbytes]
+        self._enter(note, calls, peers)
+        self._deliver([a for _, a in rooms], [a for _, a in receives])
+
+    @staticmethod
+    def _deliver(found, outs):
+        """Write arrays to their places, unless they lie there."""
+        for out, a in zip(outs, found):
+            if a is not out:
+                copies.write(out, a.reshape(out.shape) if a.shape != out.shape else a)
+        return outs
+
+    def swap(self, note: str, outgoing: dict, sources) -> dict:
+        """Refuse: sizes of messages that come are not known on the device."""
+        raise DistBackendError(f"{note} has no form on the device")
+
+
