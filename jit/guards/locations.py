@@ -65,15 +65,24 @@ class Location:
         """Return (id of the owner, key) of all locations on the chain."""
         start, steps = self.start(), self.chain.steps
         owners = [(id(follow(start, steps[:n])), key) for n, (_, key) in enumerate(steps)]
-        return [(id(self.root), "" if isinstance(self.root, types.CellType) else self.chain.name), *owners]
+        return [self.first_location, *owners]
+
+    @property
+    def first_location(self) -> tuple:
+        """The location of the root's value."""
+        return id(self.root), "" if isinstance(self.root, types.CellType) else self.chain.name
 
     def owner(self):
         """Return (owner of the value, its key there, "cell", "item" or "attr"), or None if nothing can be stored."""
+        return self.owner_among(self.last_owner())
+
+    def owner_among(self, owner):
+        """Return `owner()` where the last step starts from this object."""
         if not self.chain.steps:
             if isinstance(self.root, types.CellType):
                 return self.root, "", "cell"
             return (self.root, self.chain.name, "item") if self.chain.name in self.root else None     # type: ignore[operator]
-        owner, (kind, key) = follow(self.start(), self.chain.steps[:-1]), self.chain.steps[-1]
+        kind, key = self.chain.steps[-1]
         if kind == LENGTH:
             return None
         if kind == "item":

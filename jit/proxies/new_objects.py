@@ -28,6 +28,7 @@ BUFFERS = (bytearray, array.array)       # results and writes hold copies of the
 _MOST = 10_000      # values that are searched in one object; one that holds more counts as new
 _OF_IDENTITY = (None, object.__hash__)      # hash functions of classes whose objects are more than their values
 _SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), type(...), str, bytes, bool, int, float, complex)
+_BOUND = frozenset((types.MethodType, types.BuiltinMethodType, types.MethodWrapperType))
 _SIMPLE = frozenset((str, bytes, bool, int, float, complex, type(None)))
 
 
@@ -61,6 +62,8 @@ class NewObjects:
 
     def _may_be_new(self, x) -> bool:
         kind = type(x)
+        if kind in _BOUND:          # each lookup makes one
+            return any(self.is_new(v) or self._may_be_new(v) for v in (x.__self__, getattr(x, "__func__", None)))
         if isinstance(x, type):
             return is_user_defined(x) and not self.existed(x) and not _has_name(x)
         if isinstance(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)) or self.existed(x):
@@ -114,7 +117,7 @@ def _parts(v) -> list:
     if isinstance(v, types.FunctionType):
         return [c.cell_contents for c in v.__closure__ or () if c != types.CellType()]
     if isinstance(v, types.MethodType):
-        return [v.__self__]
+        return [v.__self__, v.__func__]
     if isinstance(v, functools.partial):
         return [v.func, *v.args, *v.keywords.values()]
     if isinstance(v, weakref.ref):

@@ -54,7 +54,8 @@ from .reachable import Reachable, is_walked_anywhere
 from .read_log import ReadLog, known_in_class
 from .stdlib_state import RandomGenerators
 
-_LASTING = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)      # no call makes one that it then reads
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)      # of which a call makes few, and names most
+_LASTING = (types.ModuleType, Tensor)       # what a chain to one reads is guarded whoever has put it there
 
 
 class ChainReads:
@@ -319,10 +320,10 @@ class ChainReads:
         return kind == "item" and type(owner) is list and type(key) is int and key >= len(self._contents.before(owner))
 
     def _is_own_variable(self, chain, root, base) -> bool:
-        """Return whether a variable holds a container or object that the function has put there, and a chain leads from it to
-        nothing from before the call."""
-        is_made = (is_container(base) or is_instance(base)) and chain.root != ARGUMENT
-        if not (is_made and self._writes.has_left(Location(chain._replace(steps=()), root).locations_on_path()[-1])):
+        """Return whether a variable holds an object that the function has put there, and a chain leads from it to nothing from
+        before the call."""
+        may_be_made = chain.root != ARGUMENT and not (isinstance(base, _LASTING) or is_plain(base))
+        if not (may_be_made and self._writes.has_left(Location(chain._replace(steps=()), root).locations_on_path()[-1])):
             return False
         on_the_way = [base, *[follow(base, chain.steps[:n + 1]) for n in range(len(chain.steps))]]
         return not any(self._contents.has_seen(x) or id(x) in self._known.visited or self._known.was_met(x) for x in on_the_way)
@@ -334,7 +335,9 @@ class ChainReads:
             return True
         if steps and self.set_rates and (id(follow(base, steps[:-1])), steps[-1][1]) in self.set_rates:
             return True
-        if not steps or self._contents.has_seen(value) or self._known.was_met(value) or isinstance(value, _LASTING):
+        if not steps or self._contents.has_seen(value) or self._known.was_met(value) or isinstance(value, types.ModuleType):
+            return False
+        if isinstance(value, _NAMED) and id(value) in self._known.visited:
             return False
         if steps[-1][0] == "attr":
             return self._writes.has_set(follow(base, steps[:-1]), steps[-1][1])

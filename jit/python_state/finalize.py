@@ -1,7 +1,6 @@
 """Guards of a recorded call, made from its logs once the call has ended and every action in it can be repeated."""
 
 from dataclasses import replace
-from typing import Any
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
@@ -10,7 +9,7 @@ from ..guards.absence import AbsentNames, AttributeNames, ClassNames
 from ..guards.class_entries import ClassMembers
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import CONTEXT, EXTEND, RESTORED, STATE, WHOLE, StateInputs
+from ..guards.locations import CONTEXT, EXTEND, RESTORED, STATE, WHOLE, StateInputs, item_of, read
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
 from ..proxies.threads import is_alone
@@ -19,6 +18,29 @@ from ..side_effects.effects import sole_references
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .read_log import DATA, HELD, LIBRARY, ReadLog
+
+
+class FirstValues:
+    """Values that locations held before the run wrote to them."""
+
+    def __init__(self, targets, contents: ContainerLog):
+        self._contents = contents
+        self._were = {place: t.was for place, t in targets.items() if t.was is not MISSING and t.value() is not t.was}
+
+    def way(self, place) -> list:
+        """Return the values on the way to a location, from that of its root on; of a method its function."""
+        value = self._were.get(place.first_location, MISSING)
+        found = [place.start() if value is MISSING else value]
+        for step in place.chain.steps:
+            found.append(self._next(found[-1], step))
+        return found
+
+    def _next(self, owner, step):
+        kind, key = step
+        was = self._were.get((id(owner), key), MISSING)
+        if was is MISSING and kind == "item":
+            was = item_of(self._contents.before(owner), key)
+        return read(owner, (step,)) if was is MISSING else was
 
 
 class Finaliser:
@@ -76,16 +98,18 @@ class Finaliser:
         self._check_replaced()
         self._check_guards(set_rates)
         guards = reads.guards
-        contents.sole_references = sole_references([(g, self._first_of(g)) for g in guards.values()], contents, self._held)
+        first = FirstValues(self._writes.targets, contents)
+        ways = {at: first.way(g) for at, g in guards.items()}
+        contents.sole_references = sole_references([*zip(guards.values(), ways.values())], contents, self._held)
         modules = self._module_guards(toggled)
         self._check_conditions(caches)
         replaced = unread_replacements(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
         for guard in guards.values() if replaced else ():
             contents.loosen(guard.expected, guard.value(), replaced)
-        found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]
+        found = [replace(g, expected=self._settled(g.expected, ways[at][-1])) for at, g in guards.items()]
         conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is ReadCondition else r
                       for r in reads.conditions.values() if id(getattr(r, "owner", None)) not in self._remade_ids]
-        return [*modules, *reads.guards_on_kinds(self._remade_ids), *conditions, *found, *self._written_on_the_way(),
+        return [*modules, *reads.guards_on_kinds(self._remade_ids), *conditions, *found, *self._written_on_the_way(ways),
                 *contents.sole_references.values(), *self._unshared]
 
     def _module_guards(self, toggled) -> list:
@@ -151,19 +175,14 @@ class Finaliser:
         """Return whether a condition held before the run changed containers, which is its side effect."""
         return type(reading) is ReadCondition and self._contents.was(reading.read(), reading.expected)
 
-    def _first_of(self, guard) -> Any:
-        """Return the container to which a guard led before the run replaced it; other values as they are now."""
-        t = self._writes.targets.get(guard.locations_on_path()[-1])
-        return guard.value() if t is None or type(t.was) not in RESTORED else t.was
-
     def _settled(self, expected, now):
         return self._contents.exact(self._contents.settled(expected), now)
 
-    def _written_on_the_way(self) -> list:
+    def _written_on_the_way(self, ways) -> list:
         """Return guards of the containers that the run writes to, on the way to other guarded locations."""
         guards, found = self._reads.guards, {}
-        for g in guards.values():
-            for n, container in self._contents.on_the_way(g):
+        for at, g in guards.items():
+            for n, container in self._contents.on_the_way(ways[at]):
                 chain = g.chain._replace(steps=g.chain.steps[:n])
                 if (id(g.root), chain) not in guards:
                     found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(type(container))))

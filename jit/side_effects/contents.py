@@ -16,7 +16,7 @@ import numpy as np
 
 from ...ir.symbols.substitute import has_symbols, replaced
 from ...runtime.core.tensor import Tensor
-from ..bytecode.reads import ARGUMENT, MISSING, Chain, follow, key_text, unassigned_arguments
+from ..bytecode.reads import ARGUMENT, MISSING, Chain, key_text, unassigned_arguments
 from ..bytecode.stack import instructions_of, of_code, position_of
 from ..bytecode.uses import (
     ADDED,
@@ -313,11 +313,9 @@ class ContainerLog:
         lasting = [c for at, c in others.items() if at not in self.sole_references]
         return Apart(lasting, [self.sole_references[at] for at in others if at in self.sole_references], expected)
 
-    def on_the_way(self, place) -> list:
-        """Return (number of steps, container) of those on the path to a location to which the run writes."""
-        start, steps = place.start(), place.chain.steps
-        way = [(n, follow(start, steps[:n])) for n in range(len(steps))]
-        return [(n, c) for n, c in way if id(c) in self._written]
+    def on_the_way(self, way) -> list:
+        """Return (number of steps, container) of those before the end of a way to which the run writes."""
+        return [(n, c) for n, c in enumerate(way[:-1]) if id(c) in self._written]
 
     def _besides_added(self, container):
         """Return the snapshot of a container without the lists in it to which the run only appends."""

@@ -310,19 +310,23 @@ class RelocatedTarget(Target):
 
 def sole_references(guards, contents, held) -> dict:
     """Return {id of a container that the run writes to: condition on its location} if one location alone leads to it. `guards`
-    come with the values to which they led at first; `held` are ids of objects that results or writes hold."""
+    come with the values on their ways at first; `held` are ids of objects that results or writes hold."""
     found: dict = {}
-    for guard, value in guards:
+    for guard, way in guards:
+        value = way[-1]
         if type(value) in RESTORED and contents.has_written(value) and id(value) not in held:
-            found.setdefault(id(value), {})[guard.locations_on_path()[-1]] = guard, value
+            steps = guard.chain.steps
+            place = (id(way[-2]), steps[-1][1]) if steps else guard.first_location
+            found.setdefault(id(value), {})[place] = guard, way
     inside = {id(v) for c in contents.containers() for v in (c.values() if type(c) in DICTS else c)}
     single = {at: next(iter(guards.values())) for at, guards in found.items() if len(guards) == 1 and at not in inside}
-    return {at: SoleReference(g.owner(), value, str(g.chain)) for at, (g, value) in single.items() if _is_lasting(g)}
+    owned = {at: (guard, way[-1], guard.owner_among(way[-2] if len(way) > 1 else None)) for at, (guard, way) in single.items()}
+    return {at: SoleReference(owner, value, str(g.chain)) for at, (g, value, owner) in owned.items() if _is_lasting(g, owner)}
 
 
-def _is_lasting(guard) -> bool:
+def _is_lasting(guard, place) -> bool:
     """Return whether the owner of a container is the same object at each call, and the name holds nothing else."""
-    owner, key, kind = guard.owner() or (None, "", "")
+    owner, key, kind = place or (None, "", "")
     return kind == "cell" or (kind == "item" and not guard.chain.steps) or (
         kind == "attr" and type(getattr(owner, "__dict__", None)) is dict and key in vars(owner))
 

@@ -8,6 +8,8 @@ import types
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
@@ -17,8 +19,8 @@ from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import EXTEND, GONE, RESTORED, WHOLE, StateInputs, load
-from ..guards.snapshot import base_of, is_plain, snapshot
+from ..guards.locations import EXTEND, GONE, WHOLE, StateInputs, load
+from ..guards.snapshot import base_of, is_container, is_plain, snapshot
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
@@ -195,7 +197,7 @@ def _is_another(now, was) -> bool:
     if isinstance(now, tuple):
         return isinstance(was, tuple) and any(a is not b and (_is_another(a, b) if isinstance(a, tuple) else not is_plain(a))
                                               for a, b in zip(now, was))
-    return now is not was and type(now) in RESTORED
+    return now is not was and (is_container(now) or type(now) is np.ndarray)
 
 
 def _mark(value):
