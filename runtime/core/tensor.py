@@ -447,10 +447,10 @@ def lie_over(t: Tensor, memory: tuple):
 
 
 def known_whole(t: Tensor) -> Tensor | None:
-    """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory; None if that is
-    `t`."""
-    whole = t._part_of if t._base is None else whole_of(t)
-    return whole if whole is None or whole._node is None else _bare(whole)      # or it would keep the history alive
+    """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory, which nobody
+    else has, so it stays there and keeps no history alive; None if that is `t`."""
+    root = t if t._base is None else t._base
+    return root._part_of if root._part_of is not None or root is t else _bare(root)
 
 
 def whole_of(t: Tensor) -> Tensor:
@@ -464,7 +464,7 @@ def memory_of(t: Tensor) -> tuple:
     its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
     whole, storage = known_whole(t), t._storage
     if whole is None or whole._a.size == t._a.size:
-        return t._a, storage, t._base, t._path, t._part_of
+        return t._a, storage, None, None, whole
     own = Storage()
     for s in (storage, own):
         s.lend()

@@ -278,9 +278,10 @@ def window_of(t: Tensor) -> tuple:
 
 def take_window(x: Tensor, window: tuple):
     """Do `x.set_(...)`: older views of x keep its old memory."""
-    if x._base is None:
-        stand_in(x)
+    root = stand_in(x) if x._base is None else None
     x._a, x._storage, x._base, x._path, x._part_of = window
+    if x._base is x:
+        x._base = root
     if x._base is not None:
         x._storage.add_aliases((x,))
 

@@ -345,3 +345,24 @@ def test_diagonals_written_and_sums_to_a_shape():
     assert ingot.ones(2, 3, 4).sum_to_size(3, 1).tolist() == [[8], [8], [8]]
     with pytest.raises(ValueError, match="does not broadcast"):
         ingot.ones(2, 3).sum_to_size(2)
+
+
+OWN_PARTS = {
+    "window": lambda x: x.set_(x[:1]),
+    "window on a detached one": lambda x: x.set_(x[:1].detach()),
+    "data": lambda x: setattr(x, "data", x[:1].data),
+    "all data": lambda x: setattr(x, "data", x.view(3, 2).data),
+    "data of a view": lambda x: setattr(x, "data", x.view(3, 2)),
+}
+
+
+@pytest.mark.parametrize("change", OWN_PARTS.values(), ids=OWN_PARTS)
+def test_a_tensor_that_gets_a_part_of_its_own_memory(change):
+    x = ingot.arange(6.0).view(2, 3).clone()
+    older, detached = x[1:], x[1:].detach()
+    change(x)
+    x.mul_(2)
+    assert x._base is not x and x.untyped_storage().nbytes() == 24
+    assert x.flatten()[:3].tolist() == [0, 2, 4] and older.flatten()[0] == (3 if x.numel() == 3 else 6)
+    for t in (x, older, detached):
+        assert t.as_strided((3,), (1,), 0).tolist() == [0, 2, 4]
