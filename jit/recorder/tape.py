@@ -25,7 +25,7 @@ from ...runtime.nn.base.parameter import Parameter
 from ..proxies.lazy_scalars import LazyScalar
 from .backward import key_of
 from .inputs import OUTSIDE
-from .recording import Saved
+from .recording import Saved, base_of
 
 OWN = (Node, ComplexNode)
 
@@ -109,7 +109,8 @@ class Memory:
     cell      of the memory, as the recorder knows it
     savers    nodes that saved it
     values    saved values that lie in it
-    rescued   whether a write to the result copies the saved values first, since its own node alone saved them (trait "rescued")
+    rescued   whether a write to the result copies the saved values first, since its own node alone, or that of its base, saved
+              them (trait "rescued")
     """
 
     cell: Any
@@ -239,6 +240,7 @@ class _Reader:
 
     def __init__(self, recorder, results):
         self._results = {id(t): i for i, t in enumerate(results)}
+        self._owners = [base_of(t)._node for t in results]
         self._kept_results: set = set()
         stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
         self._recorder = recorder
@@ -257,7 +259,7 @@ class _Reader:
         memories = [m for _, m in self._memories.values()]
         for memory in memories:
             node = memory.savers[0] if len(memory.savers) == 1 else None
-            memory.rescued = node in roots and type(node) is Node and "rescued" in node.op.traits
+            memory.rescued = node in self._owners and type(node) is Node and "rescued" in node.op.traits
         used_up = frozenset([results[n] for n in nodes if n.is_used_up])
         reading = frozenset().union(*used_up, *[results[n] for n in nodes if n.pre_hooks or n.post_hooks])
         ends = frozenset([self._stops[key] for key in map(key_of, [*roots, *[e for n in nodes for e in n.edges]])

@@ -30,6 +30,9 @@ FUNCTIONS = {
     "exp": lambda x, w: (x * w).exp(),
     "sigmoid": lambda x, w: ingot.sigmoid(x * w),
     "sqrt": lambda x, w: (x * w).sqrt(),                            # eager copies the result before a write to it
+    "a view of that": lambda x, w: (x * w).sqrt().view(2, 2).view(4),
+    "a part of that": lambda x, w: (x * w).sqrt()[1:],
+    "quotient": lambda x, w: (x / (w + 1)).squeeze(),
     "relu": lambda x, w: F.relu(x * w),
     "softmax": lambda x, w: F.softmax(x * w, 0),
     "views saved and returned": lambda x, w: (x.view(2, 2) * w.view(2, 2)).exp().view(4),
