@@ -82,8 +82,10 @@ def _with_history(recorder, results, outputs) -> list:
 
 def _written_cells(recorder) -> list:
     """Return the cells of inputs that were written in place."""
-    return [cell for cell in recorder.inputs.cells if cell.version and recorder.inputs.is_from(cell, *OUTSIDE)
-            and (id(cell.root) in recorder.swaps.swapped or cell.root._storage.cell is cell)]
+    written = [cell for cell in recorder.inputs.cells if cell.version and recorder.inputs.is_from(cell, *OUTSIDE)]
+    if not all(id(cell.root) in recorder.swaps.swapped or cell.root._storage.cell is cell for cell in written):
+        raise overlap_error()
+    return written
 
 
 def _write_of(recorder, cell) -> Write:
@@ -132,19 +134,20 @@ def _written_tensors(recorder) -> list:
 
 def _tape_views(recorder, results, outputs):
     """Mark results that are views of an input, where another history than that of such a view leads to the input, or gradients
-    of other results must be added to theirs in eager code's order."""
+    of other results must be added to theirs in eager code's order. The first is so behind a write whose history the input has
+    lost."""
     is_one_of_many = any(o.has_history for o in outputs)
     rewritten = {o.source for o in outputs if o.rewritten}
     ends = {key_of(edge): position for position, edge in recorder.inputs.histories.items() if edge is not None}
     for i, (t, o) in enumerate(zip(results, outputs)):
         is_view = o.source is not None and o.requires_grad and o.chain and o.part is o.itself is o.leaf is None
         if is_view and not o.same and not o.detached and o.source not in rewritten and not is_freed(t._node):
-            edge, has_hooks = t._node, False
+            edge, is_other = t._node, False
             while edge is not None and type(edge) is not Leaf and key_of(edge) not in ends:
                 node, _ = source_of(edge)
-                has_hooks = has_hooks or bool(node.pre_hooks or node.post_hooks)
+                is_other = is_other or len(node.edges) > 1 or bool(node.pre_hooks or node.post_hooks)
                 edge = node.edges[0]
-            if is_one_of_many or has_hooks or key_of(edge) != key_of(recorder.inputs.histories.get(o.source)):
+            if is_one_of_many or is_other or key_of(edge) != key_of(recorder.inputs.histories.get(o.source)):
                 outputs[i] = replace(o, taped=True)
 
 

@@ -334,3 +334,48 @@ def test_the_whole_of_arguments_over_one_memory_is_asked_whether_it_is_a_view():
     for _ in range(3):
         whole = ingot.ones(2, 3, requires_grad=True) * 2
         assert f(whole[0], whole) == (False, True)
+
+
+WRITES_TO_VIEWS = {
+    "nothing": lambda v, u: None,
+    "a number": lambda v, u: v.mul_(2),
+    "all": lambda v, u: v.mul_(u),
+    "a part": lambda v, u: v[:1].mul_(u[:1]),
+    "nothing of it": lambda v, u: v[2:].mul_(u[2:]),
+    "an item": lambda v, u: v.__setitem__(0, u[0]),
+    "in other memory": lambda v, u: v.detach().add_(1),
+}
+VIEWS_OF_THEM = {
+    "it": lambda x, v: v,
+    "a view of it": lambda x, v: v[None],
+    "two": lambda x, v: (v, v[:1]),
+    "a later one": lambda x, v: x[:2],
+    "of both": lambda x, v: (x[:2], v.view_as(v)),
+    "a value": lambda x, v: (v * 2, v),
+}
+
+
+@pytest.mark.parametrize("result", VIEWS_OF_THEM)
+@pytest.mark.parametrize("write", WRITES_TO_VIEWS)
+def test_views_keep_the_history_that_their_base_loses(write, result):
+    def life(wrap):
+        w, u = ingot.linspace(0.5, 1.5, 3).requires_grad_(), ingot.linspace(-1, 1, 2).requires_grad_()
+
+        def step(x):
+            v = x[1:]
+            WRITES_TO_VIEWS[write](v, u)
+            made = VIEWS_OF_THEM[result](x, v)
+            x.detach_()
+            return made
+
+        step, found = wrap(step), []
+        for _ in range(3):
+            x = w * 2
+            made = step(x)
+            for t in made if type(made) is tuple else (made,):
+                gradients = ingot.autograd.grad((t * t).sum(), [w, u], retain_graph=True, allow_unused=True)
+                gradients = [g if g is None else g.tolist() for g in gradients]
+                found.append((t.tolist(), x.requires_grad, t._base is x, gradients))
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)
