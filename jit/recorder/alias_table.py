@@ -40,7 +40,7 @@ class AliasTable:
     def join(self, storage):
         """Make all arguments over some memory views of one input, before the first write there. Earlier reads stay valid."""
         r = self._recorder
-        cells = [c for c in r.inputs.cells if c.root._storage is storage]
+        cells = [c for c in r.inputs.cells if r.swaps.storage_before(c.root) is storage]
         roots = [c.root for c in cells]
         base = base_of(roots[0])
         if not all(self._may_join(c, base) for c in cells):
@@ -124,7 +124,7 @@ def share_memory(recorder, results, outputs, gradients, saved_cells):
             groups[id(recorder.link(t).cell)][id(t)] = t
     for group in groups.values():
         is_shared = len(group) > 1 and (recorder.scope is not None or overlap(group.values()))
-        if is_shared or any(map(_has_overlapping_elements, group.values())) or any(map(_is_bare_view, group.values())):
+        if is_shared or any(map(_has_overlapping_elements, group.values())) or any(map(_differs_from_base, group.values())):
             _ResultAliases(recorder, results, outputs).join([*group.values()])
             continue
         for number in [i for i, t in enumerate(results) if id(t) in group] if len(group) == 1 else ():
@@ -135,12 +135,12 @@ def share_memory(recorder, results, outputs, gradients, saved_cells):
 
 def share_inputs(recorder, results, outputs):
     """Set the `part` of results that are views of tensors which the function made over an input's memory (`x.detach()`), if
-    these are results or have a history. They become results too."""
+    these are results, or only one of the two has a history. They become results too."""
     views = [(t, base_of(t)) for t, o in zip(results, outputs) if o.detached and o.chain]
     count = Counter([id(base) for _, base in views])
     aliases = _ResultAliases(recorder, results, outputs)
     for t, base in views:
-        if t is not base and (count[id(base)] > 1 or base._node is not None):
+        if t is not base and (count[id(base)] > 1 or base._node is not None or _differs_from_base(t) or id(base) in aliases):
             aliases.add_view(t, t._node is not None)
     for i, (t, o) in enumerate(zip(results, outputs)):
         if o.detached and o.part is None and not t.is_leaf:
@@ -168,9 +168,10 @@ def _has_overlapping_elements(t) -> bool:
     return high - low < a.nbytes
 
 
-def _is_bare_view(t) -> bool:
-    """Return whether a tensor is a view without history of one that has a history. Writes to it are refused."""
-    return t._node is None and t._base is not None and t._base._node is not None
+def _differs_from_base(t) -> bool:
+    """Return whether a tensor is a view without history of one that has a history, or the other way round. Writes to it are
+    errors."""
+    return t._base is not None and (t._node is None) != (t._base._node is None)
 
 
 class _ResultAliases:
@@ -191,18 +192,22 @@ class _ResultAliases:
                 self._set(t, Part(of, link(t).chain, False, t._is_data))
         for t in group:
             if t._base is not None:
-                self.add_view(t, False if _is_bare_view(t) else None)
+                self.add_view(t, False if t._node is None and _differs_from_base(t) else None)
 
     def add_view(self, t, requires_grad=None):
         """Make a result a view of its base. A replay swaps the memory of inputs once it has made all results."""
         if id(t._base) in self.recorder.swaps.swapped:
             raise swap_error()
         depth = len(self.recorder.link(t._base).chain)
-        self._set(t, Part(self._number(t._base), self.recorder.link(t).chain[depth:], True, requires_grad=requires_grad))
+        self._set(t, Part(self._number(t._base), self.recorder.link(t).chain[depth:], True, requires_grad=requires_grad),
+                  taped=t._node is not None and _differs_from_base(t))
 
-    def _set(self, t, part):
+    def __contains__(self, i):
+        return i in self.numbers
+
+    def _set(self, t, part, taped=False):
         number = self._number(t)
-        self.outputs[number] = replace(self.outputs[number], part=part)
+        self.outputs[number] = replace(self.outputs[number], part=part, taped=taped)
 
     def _number(self, t) -> int:
         """Return the number of a tensor among the results; add it if it is none yet."""

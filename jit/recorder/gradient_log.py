@@ -268,9 +268,8 @@ class GradientLog:
 
     def detached_positions(self) -> list:
         """Return the positions of inputs that have no history any more."""
-        histories, joined = self._recorder.inputs.histories, self._recorder.aliases.joined
-        return [position for position, t in self.detached
-                if t._node is None and histories.get(joined.get(id(t), position)) is not None]
+        histories = self._recorder.inputs.histories
+        return [position for position, t in self.detached if t._node is None and histories.get(position) is not None]
 
     def requires_grad_changing(self, t: Tensor):
         """`t.requires_grad` is about to be set. An input changes it in later calls, too."""

@@ -146,7 +146,8 @@ class InputTable:
         cell, swapped = self._recorder.link(t).cell, self._recorder.swaps.swapped
         if id(t) in swapped:
             return swapped[id(t)][1]
-        return cell.source if t is cell.root else self.own.get(id(t), self._recorder.aliases.joined.get(id(t)))
+        joined = self._recorder.aliases.joined.get(id(t))       # as an argument, not as the base of others
+        return joined if joined is not None else cell.source if t is cell.root else self.own.get(id(t))
 
     def over(self, cell) -> list:
         """Return (position, tensor) of the inputs that are all of some memory from outside."""

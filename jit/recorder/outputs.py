@@ -46,8 +46,8 @@ class NewLeaf:
         return NewLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
 
     def over(self, t: Tensor) -> Tensor:
-        """Make such a leaf over the memory of a tensor."""
-        leaf = t.detach() if self.kind is Tensor else over(self.kind, t)
+        """Make such a leaf of a new tensor, or over its memory."""
+        leaf = over(self.kind, t) if self.kind is not Tensor else t if t._node is None else t.detach()
         return Tensor.requires_grad_(leaf) if self.requires_grad else leaf
 
 
@@ -92,7 +92,7 @@ class Output:
     whole: Value | None = None              # value of all of its new memory, which the tape saves,
     views: tuple = ()                       # and the views that lead from there to the result
     rewritten: bool = False                 # an input whose history goes on through the function
-    taped: bool = False                     # a view of an input, whose history is a part of the call's
+    taped: bool = False                     # a view of an input, or of another result over one, whose history is the call's
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,
     is_data: bool = False                   # or of `.data`,

@@ -291,6 +291,10 @@ class Recorder:
         read becomes an input, and arguments whose base gets another history become views of it."""
         if id(dst._storage) in self.aliases.read_only:
             self.aliases.join(dst._storage)
+        cell = self.link(dst).cell
+        storage = None if cell.root is None else self.swaps.storage_before(cell.root)      # (`x.data = y.data` gives x its own)
+        if id(storage) in self.aliases.read_only:
+            self.aliases.join(storage)
         if self.link(dst).cell.value is None:
             self._keep_constant(dst)
         has_history = base_of(dst)._node is not None or (isinstance(src, Tensor) and src._node is not None)

@@ -271,7 +271,8 @@ class Replay:
         """Set gradients, and return (the result tensors, what the call's node takes `before_rebinding`)."""
         results, _, grads, _, _ = work.hand
         for position, on in finish.turns:
-            self.tensors[position].requires_grad_(on)
+            if position not in finish.turned_late:
+                self.tensors[position].requires_grad_(on)
         for position in finish.retained:
             Tensor.retain_grad(self.tensors[position])
         new = {}
@@ -331,6 +332,8 @@ class Replay:
                     take(t, memory)
                 else:
                     become(t, view, "a traced function")
+        for position in finish.turned_late:
+            self.tensors[position].requires_grad_()
 
     def _write(self, finish, in_place, updates, arrays):
         tensors = self.tensors

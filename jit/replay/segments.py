@@ -141,6 +141,12 @@ class Finish:
         return [(i, self.writes[p].count) for i, p in enumerate(self.positions) if self.writes[p].unchecked]
 
     @cached_property
+    def turned_late(self) -> frozenset:
+        """Positions of inputs that require grad once they look at other memory, where older views of them do not."""
+        windows = {position for position, _, o in self.rebinds if o.is_window}
+        return frozenset([position for position, on in self.turns if on and position in windows])
+
+    @cached_property
     def prepared(self) -> list:
         """Positions of inputs whose history takes part in the writes."""
         return [position for position, write in self.writes.items() if write.rescues or write.rewrites]

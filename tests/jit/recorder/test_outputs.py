@@ -237,7 +237,11 @@ def without_history(base, view):
         return view(base)
 
 
-BARE = {
+def started(base, view=lambda y: y[1:]):
+    return view(base).requires_grad_()
+
+
+MIXED = {
     "of a result": lambda x: without_history(x * x, lambda y: y[1:]),
     "of a view": lambda x: without_history((x * x)[1:], lambda y: y[:1]),
     "a view of it": lambda x: without_history(x * x, lambda y: y[1:])[None],
@@ -247,27 +251,38 @@ BARE = {
     "of an argument": lambda x: without_history(x, lambda y: y[1:]),
     "used up": lambda x: (lambda y: (y.sum().backward(), without_history(y, lambda y: y[1:]))[1])(x.exp()),
     "of no history": lambda x: without_history(x.detach() * 2, lambda y: y[1:]),
+    "it requires grad": lambda x: started(x.detach() * 2),
+    "a view of it, which requires grad": lambda x: started(x.detach() * 2)[None],
+    "it requires grad beside its base": lambda x: (lambda y: (started(y), y))(x.detach() * 2),
+    "a view, which requires grad, beside its base": lambda x: (lambda y: (started(y)[None], y))(x.detach() * 2),
+    "a view, which requires grad, beside another": lambda x: (lambda y: (started(y)[None], y[:2]))(x.detach() * 2),
+    "of a value that requires grad": lambda x: (lambda y: (started(y) * 2, y))(x.detach() * 2),
+    "of an argument, which requires grad": lambda x: started(x.detach()),
+    "a view of it, over an argument": lambda x: started(x.detach())[None],
+    "two over an argument": lambda x: (lambda y: (started(y)[None], y))(x.detach()),
+    "a leaf over an argument, and its base": lambda x: (lambda y: (started(y), y))(x.detach()),
+    "of an argument's data": lambda x: started(x.data)[None],
 }
 
 
-@pytest.mark.parametrize("name", BARE)
-def test_writes_to_views_without_history_are_eagers(name):
+@pytest.mark.parametrize("name", MIXED)
+def test_writes_to_views_with_another_history_than_their_base_are_eagers(name):
     def written(run, x):
         made = run(x)
-        found = []
-        for t in made if type(made) is tuple else (made,):
+        made, found = made if type(made) is tuple else (made,), []
+        for t in made:
             for write in (lambda t: t.add_(1), ingot.no_grad()(lambda t: t.mul_(2))):
                 try:
                     write(t)
                 except RuntimeError as error:
                     found.append(type(error).__name__)
-            found.append((plain(t), t.requires_grad))
+            found.append((plain(t), t.requires_grad, t.is_leaf, [i for i, b in enumerate(made) if t._base is b], plain(x)))
         return found
 
-    traced = jit.trace(BARE[name])
+    traced = jit.trace(MIXED[name])
     for call in range(3):
         x, y = [ingot.linspace(0.5, 1.5, 3).add_(call).requires_grad_() for _ in range(2)]
-        assert written(traced, x) == written(BARE[name], y), call
+        assert written(traced, x) == written(MIXED[name], y), call
 
 
 def test_attributes_that_cannot_be_rebuilt_are_refused():

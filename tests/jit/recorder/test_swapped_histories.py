@@ -13,8 +13,8 @@ import ingot
 from ingot import jit
 
 f64 = ingot.float64
-w = ingot.tensor([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]], dtype=f64, requires_grad=True)
-u = ingot.tensor([0.3, -0.7, 1.1], dtype=f64, requires_grad=True)
+w: ingot.Tensor
+u: ingot.Tensor
 kept: ingot.Tensor
 
 # Each makes (the tensor that gets other memory, others that share its first memory).
@@ -74,8 +74,11 @@ RESULTS = {
     "of the other one": lambda x, y: (y, y[..., 0]),
 }
 OTHERS = {
-    "plain": lambda i: ingot.full((2, 3), 1.5 - i, dtype=f64),
-    "computed": lambda i: w * 3,
+    "plain": lambda i, x: ingot.full((2, 3), 1.5 - i, dtype=f64),
+    "computed": lambda i, x: w * 3,
+    "of the same memory": lambda i, x: (x if x._base is None else x._base)[:2],
+    "of the same data": lambda i, x: (x if x._base is None else x._base).data[:2],
+    "captured": lambda i, x: kept,
 }
 
 
@@ -103,12 +106,14 @@ def gradients(x, y) -> list:
 
 
 def life(wrap, tensor, other, function, calls=3) -> list:
-    global kept
+    global w, u, kept
+    w = ingot.tensor([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]], dtype=f64, requires_grad=True)
+    u = ingot.tensor([0.3, -0.7, 1.1], dtype=f64, requires_grad=True)
     kept = ingot.arange(6.0, dtype=f64).reshape(2, 3).clone()
     function, found = wrap(function), []
     for i in range(calls):
         x, older = TENSORS[tensor](i)
-        y = OTHERS[other](i)
+        y = OTHERS[other](i, x)
         result = tried(lambda x=x, y=y: function(x, y))
         ended = result if isinstance(result, str) else "ok"
         parts = [part for given in result or () for part in (given if isinstance(given, tuple) else (given,))]
@@ -120,16 +125,19 @@ def life(wrap, tensor, other, function, calls=3) -> list:
 
 
 # A row: the other tensor, a write and a result before the swap, and both after it.
-AXES = (OTHERS, ("nothing", "from a history", "without history"), RESULTS, WRITES, RESULTS)
+AXES = (("plain", "computed"), ("nothing", "from a history", "without history"), RESULTS, WRITES, RESULTS)
 # Turns of a tensor that requires grad are not followed at all.
 REFUSED = {(tensor, swap) for tensor in ("computed", "view of a history", "view of a leaf")
            for swap in ("turned", "other dims")}
 
 
 def rows_of(tensor, swap, count) -> list:
-    """Return rows; in half of them only the histories of the tensors count, and no results."""
+    """Return rows; in half of them only the histories of the tensors count, and no results. In some, the other tensor is one
+    that shares memory."""
     rng = random.Random(f"{tensor} {swap}")
     rows = [[rng.choice([*axis]) for axis in AXES] for _ in range(count)]
+    others = [rng.choice([*OTHERS]) if i % 4 > 1 else row[0] for i, row in enumerate(rows)]
+    rows = [(other, *row[1:]) for other, row in zip(others, rows)]
     return [(other, before, *(("nothing", after, "nothing") if i % 2 else (early, after, late)))
             for i, (other, before, early, after, late) in enumerate(rows)]
 
