@@ -119,7 +119,7 @@ CONSTANT = {
         backends.cudnn.is_acceptable(cpu) backends.mkldnn.is_available backends.mps.is_available backends.mps.is_built
         compiler.get_default_backend compiler.is_compiling compiler.is_exporting compiler.is_recording compiler.list_backends
         cuda.get_allocator_backend distributed.is_available distributed.is_gloo_available distributed.is_mpi_available
-        distributed.is_nccl_available
+        distributed.is_nccl_available distributed.is_ucc_available distributed.is_xccl_available
         distributed.is_backend_available(cpu) distributed.get_default_backend_for_device(cpu)
         distributed.rpc.is_available is_autocast_available(cpu) mps.device_count mps.is_available mps.current_device
         multiprocessing.get_all_sharing_strategies multiprocessing.get_sharing_strategy overrides.get_default_nowrap_functions
