@@ -136,7 +136,7 @@ class Average:
         number = next(self._numbers)
         work = group.run(lambda: channel.average(mine, self.divisor, self.key[0], out), True, channel)
         self._under_way[number] = work, out
-        return [wrap(np.array([number]))]
+        return [wrap(np.array(number))]         # (without dims, it may stand beside tensors of any device)
 
     def finish(self, token, flat) -> list:
         """Return the result, once it is there. The gradient is read until then."""
