@@ -1,6 +1,7 @@
 """The groups of workloads by name, and which of them names select. A group is a module with WORKLOADS and MEAN_BAR."""
 
 from . import (
+    distributed,
     gpu,
     inference,
     kernels,
@@ -22,7 +23,7 @@ GROUPS = {"small": small, "small_ops": small_ops, "small_functions": small_funct
           "recording": recording, "kernels": kernels, "layers": layers,
           "operators": operators, "inference": inference, "training": training, "research": research,
           "precision": precision, "memory": memory,
-          "loading": loading, "gpu": gpu}
+          "loading": loading, "distributed": distributed, "gpu": gpu}
 MEAN_BARS = {name: group.MEAN_BAR for name, group in GROUPS.items() if group.MEAN_BAR}
 
 

@@ -25,7 +25,7 @@ class Plan:
     threads: int = 2
     quick: bool = False
     tiny: bool = False
-    peers: tuple = ("numpy", "torch", "torch.compile", "torch.jit", "jax", "onnxruntime", "openvino")
+    peers: tuple = ("numpy", "torch", "torch.compile", "torch.jit", "jax", "onnxruntime", "openvino", "IMB")
 
     def pick(self, full, quick, tiny):
         """A size or a list of cases that fits this run."""

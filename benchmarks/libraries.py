@@ -7,6 +7,7 @@ Each has several *ways* to run a function: as it is, traced, compiled.
 import importlib.util
 import io
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,12 +22,15 @@ from ingot import jit
 PACKAGES = {"numpy": "numpy", "torch": "torch", "torch.compile": "torch", "torch.jit": "torch", "jax": "jax",
             "onnxruntime": "onnxruntime", "openvino": "openvino"}
 NEEDED = {"onnxruntime": ("torch", "onnx"), "openvino": ("torch",)}     # what makes the model that they run
+PROGRAMS = {"IMB": "IMB-MPI1"}                                          # peers that are no packages
 SLOW_TO_COMPILE = ("torch.compile",)                                    # left out of quick runs
 
 
 @cache
 def installed(name: str) -> bool:
-    """Whether all packages that a peer needs are there."""
+    """Whether all packages, or the program, that a peer needs are there."""
+    if name in PROGRAMS:
+        return shutil.which(PROGRAMS[name]) is not None
     return all(importlib.util.find_spec(p) is not None for p in (PACKAGES[name], *NEEDED.get(name, ())))
 
 

@@ -3,11 +3,9 @@
 `python -m benchmarks.programs NAME ARGUMENTS` prints one line of JSON.
 """
 
-import gc
 import json
 import sys
 import time
-from pathlib import Path
 
 import ingot
 from ingot import nn
@@ -18,8 +16,7 @@ from .cases import randoms
 from .groups import GROUPS
 from .harness import Case, Plan
 from .libraries import set_threads
-
-STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+from .subprocesses import most_of
 
 
 def first_call(make, x):
@@ -100,13 +97,13 @@ def peak_memory(work, library):
     """The most memory that four calls need beyond what the process has before the network is made."""
     lib, way = memory.way_of(library)
     touch(lib, way)
-    gc.collect()
-    base = resident("VmRSS")
-    CLEAR.write_text("5")
-    call = memory.WORK[work](lib, way)
-    for _ in range(4):
-        call()
-    return {"bytes": resident("VmHWM") - base}
+
+    def calls():
+        call = memory.WORK[work](lib, way)
+        for _ in range(4):
+            call()
+
+    return {"bytes": most_of(calls)}
 
 
 def starts(group, workload, threads, **sizes):
@@ -123,16 +120,19 @@ def starts(group, workload, threads, **sizes):
 
 def first_and_most(call, first: int) -> dict[str, float]:
     """Seconds of the `first` calls, after which everything is compiled, and bytes that these and three more need at most."""
-    gc.collect()
-    base = resident("VmRSS")
-    CLEAR.write_text("5")
-    start = time.perf_counter()
-    for _ in range(first):
-        call()
-    seconds = time.perf_counter() - start
-    for _ in range(3):
-        call()
-    return {"seconds": seconds, "bytes": max(resident("VmHWM") - base, 0)}
+    seconds = 0.0
+
+    def calls():
+        nonlocal seconds
+        start = time.perf_counter()
+        for _ in range(first):
+            call()
+        seconds = time.perf_counter() - start
+        for _ in range(3):
+            call()
+
+    most = most_of(calls)
+    return {"seconds": seconds, "bytes": most}
 
 
 def touch(lib, way):
@@ -147,12 +147,6 @@ def touch(lib, way):
     run, x = way(step), lib.tensor(randoms(2, 3, 8, 8))
     run(x)
     run(x)
-
-
-def resident(field) -> int:
-    """A figure of this process in bytes: VmRSS now, VmHWM at most."""
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
-    return int(line.split()[1]) * 1024
 
 
 PROGRAMS = {"chain": chain, "mixed": mixed, "loop": loop, "layers": layers, "resnet50": resnet50, "peak_memory": peak_memory,

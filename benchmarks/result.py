@@ -28,6 +28,7 @@ class Result:
     first: dict[str, float] = field(default_factory=dict)       # seconds of the calls until all is compiled, beside the peers
     starts: dict[str, float] = field(default_factory=dict)      # in processes of its own: see starts.py
     errors: dict[str, float] = field(default_factory=dict)      # difference from the reference
+    tails: dict[str, float] = field(default_factory=dict)       # seconds that 99 of 100 calls keep
     failed: dict[str, str] = field(default_factory=dict)        # library -> why it is not among the figures
     peaks: dict[str, float] = field(default_factory=dict)       # of the machine, with this many threads
     floor: float = 0.0                                          # the least seconds of ingot's launches, found without a device

@@ -62,9 +62,9 @@ class Task:
     bars: dict = field(default_factory=lambda: BARS)
     checks: int = 3
 
-    def fitting(self, lib):
-        """A network, and the step that fits it."""
-        network, loss_of, clip = self.build(lib), self.loss_of, self.clip
+    def fitting(self, lib, around=lambda network: network):
+        """A network, perhaps with a wrapper around it, and the step that fits it."""
+        network, loss_of, clip = around(self.build(lib)), self.loss_of, self.clip
         optimizer = self.optimizer(lib.optim, network.parameters())
 
         def step(*inputs):

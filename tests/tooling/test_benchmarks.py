@@ -16,7 +16,8 @@ from ingot.runtime.cpu.calls import peaks
 
 TINY = Plan(threads=2, quick=True, tiny=True, peers=())
 EVERY = groups.chosen([])
-SLOW = {"import", "chain_compile", "equal_layers", "depth", "loop_gradient", "peak_memory"}       # they start processes
+SLOW = {"import", "chain_compile", "equal_layers", "depth", "loop_gradient", "peak_memory",        # they start processes
+        *groups.GROUPS["distributed"].WORKLOADS}
 SLOW_ON_NUMPY = {"gpu_resnet50", "gpu_training", "gpu_tiles"}
 FOR_GPUS = [pytest.param(w, marks=pytest.mark.slow if w in SLOW_ON_NUMPY else ()) for w in groups.GROUPS["gpu"].WORKLOADS]
 PEAKS = {"flops": 100e9, "bytes": 10e9, "bytes read": 10e9, "bytes x + y": 9e9}

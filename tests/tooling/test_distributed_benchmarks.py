@@ -1,0 +1,69 @@
+"""Benchmarks of several ranks: what they read and judge, and ranks that fail."""
+
+import json
+
+import pytest
+
+from ingot.benchmarks import distributed, ranks
+from ingot.benchmarks.harness import Plan
+
+TINY = Plan(threads=1, quick=True, tiny=True, peers=())
+TABLE = """
+# Benchmarking Allreduce
+# #processes = 2
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            8         1000         0.61         0.70         0.65
+        65536          640        21.00        25.00        23.50
+
+# All processes entering MPI_Finalize
+"""
+
+
+def test_the_table_of_imb():
+    assert distributed.imb_means(TABLE) == pytest.approx({8: 0.65e-6, 65536: 23.5e-6})
+
+
+def test_libraries_take_turns_and_one_that_fails_is_named():
+    order = []
+
+    def run(name, seconds):
+        def call():
+            order.append(name)
+            if name == "broken":
+                raise RuntimeError("no ranks")
+            return {"8": seconds}
+        return call
+
+    found, failed = distributed.gathered({"ingot": run("ingot", [1.0, 3.0]), "broken": run("broken", []),
+                                          "torch": run("torch", [2.0])}, rounds=2)
+    assert order == ["ingot", "broken", "torch", "torch", "ingot"]
+    assert found["ingot"] == {8: [1.0, 3.0, 1.0, 3.0]} and found["torch"] == {8: [2.0, 2.0]}
+    assert failed == {"broken": "no ranks"}
+
+
+@pytest.mark.parametrize(("size", "peer", "bar"), [(8, "torch", 1.0), (1 << 20, "torch", 2.0), (8, "IMB", None),
+                                                   (1 << 16, "IMB", 1 / 1.3)])
+def test_medians_tails_and_bars(size, peer, bar):
+    times = [*range(1, 100), 1000]
+    found = distributed.row("x", size, peer, {"ingot": {size: times}, peer: {size: [2.0]}}, {})
+    assert found.seconds == {"ingot": 50.5, peer: 2.0} and found.tails["ingot"] == 1000
+    assert found.bars == ({peer: bar} if bar else {})
+
+
+@pytest.mark.parametrize(("size", "words"), [(8, "8 B"), (8 << 10, "8 KiB"), (256 << 20, "256 MiB")])
+def test_sizes_in_words(size, words):
+    assert distributed.shown(size) == words
+
+
+def test_a_rank_that_fails_is_said():
+    with pytest.raises(RuntimeError, match="KeyError: 'gossip'"):
+        distributed.by_environment(TINY, 2, "local", library="ingot", program="collectives", collective="gossip", sizes=[8])
+
+
+def test_ranks_answer_in_json():
+    assert set(ranks.PROGRAMS) == {"collectives", "data_parallel", "sharded"}
+    found = distributed.by_environment(TINY, 2, "local", library="ingot", program="collectives", collective="all_reduce",
+                                       sizes=[8, 4096], most=6)
+    assert {size: len(times) for size, times in found.items()} == {"8": 6, "4096": 6}
+    json.dumps(found)
