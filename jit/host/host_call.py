@@ -143,6 +143,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False, key=None):
     spec = replaced(spec, pinned)           # its results may be others for other numbers
     call = _call_of(fn, spec, is_mutable, key)
     call.makes_results = is_quiet       # ingot's own
+    call.enters_streams = is_quiet and getattr(getattr(fn, "__self__", fn), "enters_streams", False)
     name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(t._a.copy()) for t in given]

@@ -20,7 +20,8 @@ def living_name(name: str, function: Callable) -> LivingName:
     return LivingName(name, function)
 
 
-def _named(name: str) -> Callable:
+def named(name: str) -> Callable:
+    """Return the function that graphs know by a name."""
     found = name.named if type(name) is LivingName else FUNCTIONS.get(name) or _LIVING.get(name)
     if found is None:
         raise GraphError(f"the host function {name} is gone")
@@ -32,7 +33,7 @@ def _infer(*xs, function, results):
 
 
 def _call(*arrays, function, results):
-    called = _named(function)
+    called = named(function)
     out = called(*[a for a in arrays if a is not None])
     for a, (shape, kind) in zip(out, results, strict=True):
         if a.shape != tuple(shape) or dt.from_numpy(a.dtype).name != kind:

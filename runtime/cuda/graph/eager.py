@@ -21,7 +21,7 @@ from ....ir.opdef.op import Op
 from ....ir.ops.core.complex_numbers import complex_
 from ....ir.ops.core.elementwise import cast, copy, ne, where
 from ....ir.ops.core.elementwise_rules import NUMBERS
-from ....ir.ops.core.host_call import host_call
+from ....ir.ops.core.host_call import host_call, named
 from ....ir.ops.core.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ....ir.ops.core.shape import as_strided, full, iota, place
 from ....ir.symbols.substitute import data_evaluator
@@ -302,8 +302,9 @@ def on_host(op: Op, inputs, params, device):
 
 
 def _called(inputs, params, device):
-    """Call a user's function on arrays in place, in the current stream."""
-    if pools.is_capturing():
+    """Call a user's function on arrays in place, in the current stream. A capture of the program takes those of ingot's that
+    only enter work into streams."""
+    if pools.is_capturing() and not getattr(named(params["function"]), "enters_streams", False):
         raise DeviceError(f"{params['function']} is Python that is called each time, which a captured graph cannot do")
     return host_call.ref(*inputs, **params)
 

@@ -15,8 +15,9 @@ from ....ir import config
 from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError
 from ....ir.locks import new_lock
+from ....ir.ops.core.host_call import host_call
 from ....passes.networks.partition_host import HostCut, partition_host
-from ....passes.schedule.device_plan import Steps, plan
+from ....passes.schedule.device_plan import CallStep, Steps, plan
 from ....passes.schedule.specialize_shapes import Binder
 from ...core.device_array import DeviceArray
 from ...cpu.graph.eager import kernel_for
@@ -246,6 +247,7 @@ class ReplayedGraph:
         self.moving_inputs: set = set()         # numbers of inputs whose address changed
         self.refused = ""                  # why it is not captured
         self.by_launches = False           # whether launches are quicker than a capture
+        self.calls_python = any(type(step) is CallStep and step.node.op is host_call for step in self.graph.plan.steps)
         self._lock = new_lock()
 
     @property
@@ -287,6 +289,8 @@ class ReplayedGraph:
         """Decide after a run whether to capture."""
         if on_host:
             self.refused = "some operators run on the host"
+        elif self.calls_python:
+            self.refused = "it calls Python between kernels"        # (and ranks would capture at different calls)
         elif len(self.graph.plan.steps) < LEAST:
             self.refused, self.by_launches = "one launch is as quick", True
         addresses = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])

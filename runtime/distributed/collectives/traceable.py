@@ -18,7 +18,7 @@ from ...core.writes import write
 from ...state.host_results import outcome_of
 from ...state.mode import tls
 from ..groups.process_group import Work
-from ..groups.world import NON_MEMBER, get_rank, get_world_size
+from ..groups.world import NON_MEMBER, get_rank, get_world_size, the_group
 
 
 def traceable(reads=(), writes=()):
@@ -74,6 +74,8 @@ def _called(collective, arguments: dict, reads, writes):
         return [t for p in writes for t in own[p]] or [FUNCTIONS["zeros"](1)]
 
     exchange.__name__ = name
+    used = [t._a for p in (*reads, *writes) for t in tensors_of(arguments.get(p))]
+    exchange.enters_streams = the_group(group).is_on_devices(*used)      # type: ignore[attr-defined]
     found = done_in_order(exchange, read, (name, size, rank, tuple(tuple(t._a.shape) for t in read)))
     written = [t for p in writes for t in tensors_of(arguments.get(p))]
     with no_grad():

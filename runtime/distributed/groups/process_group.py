@@ -160,8 +160,11 @@ class ProcessGroup:
 
     def channel_of(self, *arrays) -> Any:
         """Return the collectives for arrays: those on GPUs where all of them are there, else those of the host."""
-        devices = self.devices
-        return devices.on(arrays[0].device) if devices is not None and devices.takes(*arrays) else self.channel
+        return self.devices.on(arrays[0].device) if self.is_on_devices(*arrays) else self.channel
+
+    def is_on_devices(self, *arrays) -> bool:
+        """Return whether collectives of arrays only enter work into streams of GPUs."""
+        return self.devices is not None and self.devices.takes(*arrays)
 
     def run(self, work, async_op: bool, channel: Any = None):
         """Run a collective after those before it, at once or asynchronously (returns a Work). `channel` is the one that it

@@ -125,7 +125,7 @@ class Average:
     _under_way: dict = {}           # number -> (`Work`, the array that it fills)
 
     def __init__(self, group, divisor: int, flat):
-        self.group, self.divisor = group, divisor
+        self.group, self.divisor, self.enters_streams = group, divisor, group.is_on_devices(flat._a)
         self.key = f"gradients of {flat._a.size} {flat.dtype.np.name}", divisor
 
     def start(self, flat) -> list:

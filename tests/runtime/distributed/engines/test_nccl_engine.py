@@ -9,6 +9,7 @@ import ingot
 import nccl_ranks
 from ingot import distributed as dist
 from ingot.distributed import ReduceOp
+from ingot.ir.errors import DeviceError
 
 
 def _values(rank, shape=(2, 3), dtype=ingot.float32):
@@ -326,3 +327,33 @@ def _different_captures(rank, nccl):
 
 def test_ranks_compare_captures():
     nccl_ranks.run(2, _different_captures)
+
+
+def _traced(rank, nccl, backend):
+    @ingot.jit.trace
+    def f(t):
+        u = t * 2
+        dist.all_reduce(u, ReduceOp.AVG)
+        return u + 1
+
+    t = ingot.full((4,), 1.0 + rank).cuda()
+    for _ in range(3):
+        before = nccl.cuda.calls.get("cuMemcpyDtoHAsync_v2", 0)
+        found = f(t)
+        assert (nccl.cuda.calls.get("cuMemcpyDtoHAsync_v2", 0) == before) == (backend == "nccl")
+        assert found.tolist() == [4.0] * 4
+    graph = ingot.cuda.CUDAGraph()
+    if backend == "gloo":
+        with pytest.raises(DeviceError, match=r"all_reduce\w* is Python that is called each time"), ingot.cuda.graph(graph):
+            f(t)
+        return
+    with ingot.cuda.graph(graph):
+        found = f(t)
+    t += 1
+    graph.replay()
+    assert found.tolist() == [6.0] * 4
+
+
+@pytest.mark.parametrize("backend", ["nccl", "gloo"])
+def test_traced_collectives(backend):
+    nccl_ranks.run(2, _traced, backend, backend=backend)

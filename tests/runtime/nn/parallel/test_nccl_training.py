@@ -108,3 +108,41 @@ def _traced(rank, nccl, backend):
 @pytest.mark.parametrize("backend", ["nccl", "gloo"])
 def test_traced_steps_reduce_gradients(backend):
     nccl_ranks.run(2, _traced, backend, backend=backend)
+
+
+def _captured_step(rank, nccl):
+    """A traced step in a graph of the program: gradients are reduced at every replay, without Python."""
+    x, y = (t[rank::2].cuda() for t in _data())
+    want, ddp = _steps(_plain(), x, y), _plain()
+    optimizer = ingot.optim.SGD(ddp.parameters(), lr=0.2, momentum=0.9)
+
+    @ingot.jit.trace
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.mse_loss(ddp(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    state = [t.detach().clone() for t in ddp.state_dict().values()]
+    for _ in range(3):
+        step(x, y)
+    graph = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(graph):
+        loss = step(x, y)
+    begun = nccl.calls.count("AllReduce")
+    with ingot.no_grad():
+        for t, before in zip(ddp.state_dict().values(), state):
+            t.copy_(before)
+        for p in ddp.parameters():
+            optimizer.state[p]["momentum_buffer"].zero_()
+    losses = []
+    for _ in range(STEPS):
+        graph.replay()
+        losses.append(loss.item())
+    ingot.testing.assert_close(losses, want, rtol=1e-5, atol=1e-6)
+    assert nccl.calls.count("AllReduce") == begun
+
+
+def test_a_traced_step_is_captured_with_its_reductions():
+    nccl_ranks.run(2, _captured_step)
