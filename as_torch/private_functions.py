@@ -6,7 +6,6 @@ They stand for `_prims_common`, `_tensor_str`, `_utils`, `utils._contextlib` and
 
 import importlib
 import math
-import warnings
 from functools import wraps
 from inspect import isgeneratorfunction
 from typing import Any
@@ -23,6 +22,7 @@ from ..runtime.autograd.grad_mode import around_steps
 from ..runtime.backends.accelerator import current_accelerator
 from ..runtime.core.printing import array_text, closed, options
 from ..runtime.core.tensor import Tensor, wrap
+from ..runtime.state.messages import warn
 from ..runtime.state.mode import OPEN_PROFILES
 
 # Names of values that a gradient rule saved: place among the result (0) and the arguments.
@@ -41,7 +41,7 @@ def alert_not_deterministic(caller: str) -> None:
     message = f"{caller} does not have a deterministic implementation, but use_deterministic_algorithms(True) was called"
     if not is_deterministic_algorithms_warn_only_enabled():
         raise ArgumentError(message)
-    warnings.warn(message, stacklevel=3)
+    warn(message, stacklevel=3)
 
 
 def is_contiguous_or_false(a: Tensor) -> bool:
@@ -172,7 +172,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     else:
         raise ArgumentError(f"{mask_name} holds booleans or floating-point numbers, got {mask.dtype}")
     if not same:
-        warnings.warn(f"{mask_name} and {other_name} should be of one dtype", stacklevel=2)
+        warn(f"{mask_name} and {other_name} should be of one dtype", stacklevel=2)
     return mask
 
 

@@ -38,11 +38,13 @@ class CallSite(NamedTuple):
         bottom = self.depth - self.operands - 2 - (self.keywords is None)
         return bottom, bottom + 1
 
+    def is_callable_above(self, below) -> bool:
+        """Return whether the callable is the upper one of the values at `callable_slots`, with no object."""
+        return not CALLABLE_FIRST and (below is None or self.is_spread)
+
     def callable_and_object(self, below, above) -> tuple:
         """Return (the callable, its object or None) from the values at `callable_slots`."""
-        if CALLABLE_FIRST:
-            return below, above
-        return (above, None) if below is None or self.is_spread else (below, above)
+        return (above, None) if self.is_callable_above(below) else (below, above)
 
     @property
     def operand_slots(self) -> range:
@@ -58,6 +60,9 @@ class SuperSite(CallSite):
     @property
     def callable_slots(self) -> tuple:
         return self.depth - 3, self.depth - 2
+
+    def is_callable_above(self, below) -> bool:
+        return False
 
     def callable_and_object(self, below, above) -> tuple:
         return below, None

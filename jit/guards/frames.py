@@ -16,6 +16,8 @@ _TRACING = f"{INGOT}.jit.tracing."         # modules whose frames are around the
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
 _MOST_WORDS = 12            # of a frame before its first local variable
 _FRAME = object.__basicsize__ + 8       # where a frame object keeps the address of the interpreter's frame
+_TAKE, _DROP = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi)), ctypes.PYFUNCTYPE(
+    None, ctypes.py_object)(("Py_DecRef", ctypes.pythonapi))
 _WORD_AT, _OBJECT_AT = ctypes.c_size_t.from_address, ctypes.py_object.from_address
 
 
@@ -83,10 +85,26 @@ def stack_values(frame, slots) -> list | None:
     first = _first_local()
     if first is None:
         return None
+    start = _stack_of(frame, first)
+    return [_object_at(start + 8 * slot) for slot in slots]
+
+
+def _stack_of(frame, first) -> int:
+    """Return the address of the lowest value on the stack of a frame, whose first local variable is its word `first`."""
     code = frame.f_code
-    bottom = first + code.co_nlocals + len(set(code.co_cellvars).difference(code.co_varnames)) + len(code.co_freevars)
-    start = _address_of(frame)
-    return [_object_at(start + 8 * (bottom + slot)) for slot in slots]
+    cells = len(set(code.co_cellvars).difference(code.co_varnames)) + len(code.co_freevars)
+    return _address_of(frame) + 8 * (first + code.co_nlocals + cells)
+
+
+def put_on_stack(frame, slot: int, value):
+    """Replace a value on the stack of a running frame, at a position that `stack_values` has read. An interrupt in between
+    leaves a reference too many, never one too few."""
+    word = _WORD_AT(_stack_of(frame, _first_local()) + 8 * slot)
+    before = word.value
+    _TAKE(value)
+    word.value = id(value)
+    if not before & ~_POINTER:       # (a mark says that the stack has no reference of its own)
+        _DROP(ctypes.py_object.from_buffer(ctypes.c_size_t(before)))
 
 
 def _object_at(address):

@@ -125,6 +125,12 @@ class LazyScalar(NumberProxy):
         self.recorder, self._tensor, self.hint, self.is_forced = recorder, tensor, value, False
         recorder.reads.has_numbers = True
 
+    @staticmethod
+    def applied_function(name, plain, args):
+        """Return the result of a function of `math`, lazy if each call can compute it."""
+        found = applied(f"math_{name}", args)
+        return plain(*map(forced, args)) if found is None else found
+
     @property
     def tensor(self) -> Tensor:
         """Return the tensor that holds it; it may be made at its first use."""

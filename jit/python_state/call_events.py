@@ -5,7 +5,7 @@ reach an object whose methods they could be.
 
 The profiler reports neither stored bound methods of C types nor functions of Cython nor classes. So the interpreter stops at
 the call instructions: on Python 3.11 by trace events of instructions, later by `sys.monitoring`. The operands lie in the
-frame's memory, at a depth that the code shows.
+frame's memory, at a depth that the code shows. There a stand-in can take the place of a function that is about to be called.
 """
 
 import sys
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from ..bytecode.call_sites import CallSite, call_sites_of
 from ..bytecode.operation_sites import OperationSite, operation_sites_of
-from ..guards.frames import is_user, stack_values
+from ..guards.frames import is_user, put_on_stack, stack_values
+from .patched_builtins import calls_operands, stand_in_for
 
 
 class Called(NamedTuple):
@@ -78,12 +79,23 @@ def _running(outside) -> list:
 
 
 def _called(frame, site, function=None) -> Called | None:
-    """Return the call at a site; `function` is its callable as far as the interpreter tells it by itself."""
-    found = stack_values(frame, [*site.callable_slots, *site.operand_slots])
+    """Return the call at a site, with stand-ins put where it needs them; `function` is its callable as far as the interpreter
+    tells it by itself."""
+    slots = [*site.callable_slots, *site.operand_slots]
+    found = stack_values(frame, slots)
     if found is not None:
         below, above, *operands = found
         first, bound = site.callable_and_object(below, above)
         if first is not None and (function is None or first is function):
+            other = stand_in_for(first)
+            if other is not None:
+                put_on_stack(frame, slots[site.is_callable_above(below)], other)
+                first = other
+            for i, x in enumerate(operands):
+                other = stand_in_for(x)
+                if other is not None and calls_operands(first, bound):
+                    put_on_stack(frame, slots[2 + i], other)
+                    operands[i] = other
             args, kwargs = _arguments(site, bound, operands)
             return Called(frame, first, args, kwargs, site)
     return None if function is None else Called(frame, function, None, {}, site)
@@ -122,12 +134,12 @@ class TraceEvents:
         self._steps.clear()
         sys.settrace(self._outer)
 
-    def enter(self, frame):
-        """Report the calls of a frame of user code that starts."""
+    def enter(self, frame, is_library=False):
+        """Report the calls of a frame that starts, and the operations in one of user code."""
         code = frame.f_code
         found = self._steps.get(id(code))       # (to hash code takes long)
         if found is None:
-            sites = _sites_of(code, self._has_operations)
+            sites = _sites_of(code, self._has_operations and not is_library)
             found = self._steps[id(code)] = code, self._step_through(sites) if sites else None
         if found[1] is not None:
             frame.f_trace, frame.f_trace_opcodes = found[1], True
@@ -204,12 +216,12 @@ class MonitoringEvents:
         tools.register_callback(self._tool, tools.events.INSTRUCTION, None)
         tools.free_tool_id(self._tool)
 
-    def enter(self, frame):
-        """Report the calls of a frame of user code that starts."""
-        code, events = frame.f_code, self._monitoring.events
-        if self._codes.get(code) is not self._has_operations and _sites_of(code, self._has_operations):
-            self._codes[code] = self._has_operations
-            operations = events.INSTRUCTION if self._has_operations and operation_sites_of(code) else 0
+    def enter(self, frame, is_library=False):
+        """Report the calls of a frame that starts, and the operations in one of user code."""
+        code, events, has_operations = frame.f_code, self._monitoring.events, self._has_operations and not is_library
+        if self._codes.get(code) is not has_operations and _sites_of(code, has_operations):
+            self._codes[code] = has_operations
+            operations = events.INSTRUCTION if has_operations and operation_sites_of(code) else 0
             self._monitoring.set_local_events(self._tool, code, events.CALL | operations)
 
     def report_operations(self):

@@ -15,7 +15,6 @@ import queue
 import sys
 import threading
 import types
-import warnings
 import weakref
 from contextvars import ContextVar
 from typing import Any
@@ -77,12 +76,14 @@ from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
 from .patched_builtins import (
     IS_ENABLED,
+    MessageSettings,
     PatchedCasts,
     file_state,
     is_stream,
     level_condition,
     real,
     settle_values,
+    stand_in_for,
 )
 from .reachable import Reachable
 from .read_log import decimal_condition
@@ -90,7 +91,6 @@ from .stdlib_state import RANDOM, ContextVariables, is_seed
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
-_OPEN, _PRINT, _WARN = open, print, warnings.warn        # the originals, which a recording patches
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
 _LOOKUPS = {"__getattribute__": getattr, "__setattr__": setattr, "__delattr__": setattr}
@@ -141,7 +141,7 @@ class CallPolicy:
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
-        self.private = private
+        self.private, self.messages = private, MessageSettings.now()
         reachable.on_operand = private.on_first = self.events.report_operations
         self._kinds = NumberKinds(status, inputs)
         self._modes: tuple = ()
@@ -229,7 +229,9 @@ class CallPolicy:
     # Calls of user code.
 
     def called(self, call: Called):
-        """Note a call that user code is about to make, and the callables that it passes on."""
+        """Note a call that user code is about to make, and the callables that it passes on. Libraries need stand-ins alone."""
+        if not is_user(call.frame):
+            return
         self._locks.goes_on()
         self._known.parts.taken.called(real(call.function), call.args, call.kwargs)
         recorder: Any = tls.m.recorder
@@ -239,11 +241,13 @@ class CallPolicy:
         for x in call.operands():
             if x is type:
                 self._kinds.passed_on(call)
-            if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)):
+            if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)) and stand_in_for(x) is None:
                 self._judge(call, x, None, {})
 
     def operated(self, operation: Operation):
         """Note an operation that user code is about to do: it calls a method of its operands."""
+        if not is_user(operation.frame):
+            return
         site = operation.site
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
@@ -372,11 +376,11 @@ class CallPolicy:
 
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
-        if function is _OPEN and args:
+        if function is open and args:
             self.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
-        elif function is _PRINT:
+        elif function is print:
             self._apply(HOST, call, "builtins.print", function, args, kwargs)
-        elif function is _WARN or getattr(function, "__module__", "") == "_warnings":
+        elif type(function) is types.BuiltinFunctionType and function.__module__ == "_warnings":
             self._status.first_time = (f"{function.__name__}() was called at {call.line} by a name of its own (warnings.warn "
                                        "would come at every call)")
         if function is type:

@@ -4,41 +4,29 @@ A garbage collection runs finalisers and callbacks of any code at any time. A re
 again by itself. The code of a module runs once, at its first import.
 """
 
-import gc
 import importlib._bootstrap
-import threading
 from typing import Any
 
+from ...runtime.state.collector import ends_collection, is_collecting
 from ..bytecode.user_code import is_user_code
 from ..errors.errors import RecordingStatus
 from ..guards.frames import works_for_user
 
 LOADS = importlib._bootstrap._load_unlocked.__code__      # type: ignore[attr-defined]
-_COLLECTION = object()
 
 
 class FramesApart:
-    """Detection of such frames. `current` is the outermost one that runs, `_COLLECTION` or None: below it nothing counts."""
+    """Detection of such frames. `current` is the outermost one that runs, or None: below it nothing counts."""
 
     def __init__(self, status: RecordingStatus):
-        self._status, self._thread = status, threading.get_ident()
+        self._status = status
         self.current: Any = None
 
-    def start(self):
-        gc.callbacks.insert(0, self._collects)
-        gc.callbacks.append(self._has_collected)
-
-    def stop(self):
-        gc.callbacks.remove(self._collects)
-        gc.callbacks.remove(self._has_collected)
-
-    def _collects(self, phase, info):
-        if phase == "start" and self.current is None and threading.get_ident() == self._thread:
-            self.current = _COLLECTION
-
-    def _has_collected(self, phase, info):
-        if phase == "stop" and self.current is _COLLECTION and threading.get_ident() == self._thread:
-            self.current = None
+    def interrupts(self, frame) -> bool:
+        """Note a frame of user code that starts; return whether a garbage collection called it."""
+        if is_collecting() or ends_collection(frame):
+            self.current = frame
+        return self.current is not None
 
     def sees(self, frame, event):
         """Note an event below the current frame, or of it."""

@@ -1,7 +1,9 @@
-"""Functions of Python that are patched while a call is recorded.
+"""Stand-ins for functions of Python while a call is recorded.
 
 `print`, warnings and log records become host calls. `open` makes files conditions. Functions of `math` compute with symbolic
-numbers and lazy scalars.
+numbers and lazy scalars. No name leads to a stand-in: the tracker puts it in the place of the original where a frame is about
+to call it or hands it to code in C (`CallPolicy.called`). So other threads see nothing, and nothing has to be put back. A
+stand-in that outlives the recording does as the original does.
 
 Casts: `int(t)` and `float(t)` give what `item()` gives (`lazy_scalars.py`), `len(t)` is `t.shape[0]`, `len(log)` of a growing
 list is symbolic, as is `max(lengths)` of symbolic numbers, and `type(v)` of a proxy is that of its number. Python makes a plain
@@ -13,7 +15,6 @@ others may run user code, only `len` is patched, which does the same for them.
 
 import builtins
 import functools
-import io
 import logging
 import math
 import os
@@ -27,24 +28,26 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
-from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, applied, extreme, is_symbol
+from ...ir.symbols import number_functions
+from ...ir.symbols.symbolic import SymFloat, SymInt, extreme
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import instructions_of, of_code
-from ..bytecode.user_code import LIBRARIES
+from ..bytecode.user_code import LIBRARIES, is_own, is_user_defined
 from ..bytecode.value_flow import calls_of_result
 from ..errors.errors import TraceError
 from ..guards.frames import is_user
 from ..guards.guards import ReadCondition
-from ..guards.snapshot import snapshot
+from ..guards.snapshot import CONTAINERS, snapshot
 from ..host.host_call import record
 from ..proxies import lazy_scalars
 from ..proxies.lazy_scalars import LazyScalar, as_number, forced
 from ..proxies.numpy_scalars import SymScalar, fixed
 from ..proxies.plain_values import put_plain
 from ..proxies.threads import is_alone
+from ..recorder.record import Recorder
 from ..side_effects.deferred_print import written
 from . import progress_bars
 
@@ -309,40 +312,68 @@ def level_condition(logger, level) -> ReadCondition:
                             f"whether the logger {logger.name} takes level {level}")
 
 
+_PRINT, _OPEN, _WARN, _HANDLE = print, open, warnings.warn, logging.Logger.handle
+
+
+class MessageSettings(NamedTuple):
+    """Settings of messages as they were before the function ran."""
+
+    stdout: Any
+    shows: tuple
+    filters: tuple
+
+    @classmethod
+    def now(cls):
+        return cls(sys.stdout, _showing(), tuple(warnings.filters))
+
+    @staticmethod
+    def warn(message, category, stacklevel):
+        """Record a warning of ingot's own code."""
+        _warn(message, category, stacklevel + 1)
+
+
+def _tracker() -> Any:
+    """Return the tracker of this thread's recording, or None."""
+    recorder = tls.m.recorder
+    return recorder.tracker if isinstance(recorder, Recorder) else None
+
+
 def _repeats_messages() -> bool:
     """Return whether a run is recorded whose messages come at each replay."""
     recorder: Any = tls.m.recorder
-    return recorder is not None and recorder.repeats_messages
+    return _tracker() is not None and recorder.repeats_messages
 
 
-def _patched_warn(tracker, really):
-    """Return a function that wraps `warnings.warn`."""
-    shows: Any = warnings
-    before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
+def _showing() -> tuple:
+    """Return the functions that show warnings."""
+    module: Any = warnings
+    return module.showwarning, module._showwarnmsg_impl
 
-    def warn(message, category=None, stacklevel=1, *args, **kwargs):
-        if not _repeats_messages() or args or kwargs:
-            return really(message, category, stacklevel + 1, *args, **kwargs)
-        if not isinstance(message, (str, Warning)):
-            tracker.status.refuse(f"it warns with a {type(message).__name__} as the message; pass a string or a Warning")
-        tracker.reads.add_condition(ReadCondition(
-            ("warnings",), lambda: tuple(warnings.filters), snapshot(filters), "how warnings are filtered"))
-        if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
-            return really(message, category, stacklevel + 1)
-        frame = sys._getframe(1)
-        for _ in range(stacklevel - 1):
-            frame = frame.f_back or frame
-        space = frame.f_globals
-        place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
-        registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
 
-        def emit():
-            with _warning_filters(own) if own != filters else nullcontext():
-                warnings.warn_explicit(message, category or UserWarning, *place, registry)
+def _warn(message, category=None, stacklevel=1, *args, **kwargs):
+    """Stand-in for `warnings.warn`."""
+    if not _repeats_messages() or args or kwargs:
+        return _WARN(message, category, stacklevel + 1, *args, **kwargs)
+    tracker = _tracker()
+    before = tracker.world.messages
+    if not isinstance(message, (str, Warning)):
+        tracker.status.refuse(f"it warns with a {type(message).__name__} as the message; pass a string or a Warning")
+    tracker.reads.add_condition(ReadCondition(
+        ("warnings",), lambda: tuple(warnings.filters), snapshot(before.filters), "how warnings are filtered"))
+    if _showing() != before.shows:       # user code listens
+        return _WARN(message, category, stacklevel + 1)
+    frame = sys._getframe(1)
+    for _ in range(stacklevel - 1):
+        frame = frame.f_back or frame
+    space = frame.f_globals
+    place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
+    registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
 
-        return record(tls.m.recorder, emit, (), {}, is_quiet=True)
+    def emit():
+        with _warning_filters(own) if own != before.filters else nullcontext():
+            warnings.warn_explicit(message, category or UserWarning, *place, registry)
 
-    return warn
+    return record(tls.m.recorder, emit, (), {}, is_quiet=True)
 
 
 @contextmanager
@@ -358,34 +389,101 @@ def _warning_filters(filters):
         warnings._filters_mutated()         # type: ignore[attr-defined]
 
 
-def _patched_logging(really):
-    """Wrap `logging.Logger.handle`."""
+def _handle(logger, log_record):
+    """Stand-in for `logging.Logger.handle`."""
+    if not _repeats_messages():
+        return _HANDLE(logger, log_record)
+    if log_record.exc_info:
+        line = f"{log_record.pathname}:{log_record.lineno}"
+        raise TraceError(f"this function cannot be traced: it logs an exception at {line}; do so in a function that is "
+                         "marked with jit.host")
 
-    def handle(logger, log_record):
-        if not _repeats_messages():
-            return really(logger, log_record)
-        if log_record.exc_info:
-            line = f"{log_record.pathname}:{log_record.lineno}"
-            raise TraceError(f"this function cannot be traced: it logs an exception at {line}; do so in a function that is "
-                             "marked with jit.host")
+    def emit(message, args):
+        _HANDLE(logger, logger.makeRecord(log_record.name, log_record.levelno, log_record.pathname, log_record.lineno,
+                                          written(message), args, None, log_record.funcName))
 
-        def emit(message, args):
-            really(logger, logger.makeRecord(log_record.name, log_record.levelno, log_record.pathname, log_record.lineno,
-                                             written(message), args, None, log_record.funcName))
-
-        recorder: Any = tls.m.recorder
-        return record(recorder, emit, (recorder.reads.printed.opened(log_record.msg), log_record.args or ()), {})
-
-    return handle
+    recorder: Any = tls.m.recorder
+    return record(recorder, emit, (recorder.reads.printed.opened(log_record.msg), log_record.args or ()), {})
 
 
 _PLAIN = (str, int, float, bool, type(None), Tensor)        # types whose text no user code makes
-_REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # id of a patched function -> the original
+
+
+def _print(*args, **kwargs):
+    """Stand-in for `print`."""
+    recorder: Any = tls.m.recorder
+    tracker = _tracker()
+    if tracker is None:
+        return _PRINT(*args, **kwargs)
+    if not recorder.repeats_messages and not recorder.permits("print"):
+        return None
+    if sys.stdout is not tracker.world.messages.stdout:        # redirected by user code
+        kwargs.setdefault("file", sys.stdout)
+    opened, file = recorder.reads.printed.opened, kwargs.get("file")
+    if file is not None and tracker.reachable.is_made(file):
+        return _PRINT(*[str(opened(x)) for x in args], **kwargs)
+    return record(recorder, _emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
+                  is_quiet=all(isinstance(x, _PLAIN) for x in args))
+
+
+def _emit(*args, **kwargs):
+    _PRINT(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
+
+
+def _open(file, mode="r", *args, **kwargs):
+    """Stand-in for `open`."""
+    tracker = _tracker()
+    if tracker is None:
+        return _OPEN(file, mode, *args, **kwargs)
+    tracker.world.opens(file, mode, sys._getframe(1))
+    found = _OPEN(file, mode, *args, **kwargs)
+    tracker.known.add_own(found)
+    return found
+
+
+_MESSAGES: list[tuple[Callable, Callable]] = [(_PRINT, _print), (_OPEN, _open), (_WARN, _warn), (_HANDLE, _handle)]
+_NUMBERS = [(getattr(math, name), function) for name, function in number_functions.FUNCTIONS.items()]
+_STAND_INS: dict = {id(original): functools.wraps(original)(other) for original, other in [*_MESSAGES, *_NUMBERS]}
+_REAL: dict = {id(cast): cast.kind for cast in CASTS.values()} | {      # id of a stand-in -> the original
+    id(other): original for original, other in [*_MESSAGES, *_NUMBERS]}
+_NAMES = frozenset([original.__name__ for original, _ in [*_MESSAGES, *_NUMBERS]])
+_NAMES_IN_OWN_CODE = frozenset(("open", "print"))
 
 
 def real(x):
-    """Return the original of a patched function; other values as they are."""
+    """Return the original of a stand-in; other values as they are."""
     return _REAL.get(id(x), x)
+
+
+def stand_in_for(function) -> Any:
+    """Return the stand-in for a function that is about to be called, or None."""
+    found = _STAND_INS.get(id(function))
+    if found is None and type(function) is functools.partial:
+        inner = _STAND_INS.get(id(function.func))
+        return None if inner is None else functools.partial(inner, *function.args, **function.keywords)
+    if found is None and type(function) is types.MethodType:
+        inner = _STAND_INS.get(id(function.__func__))
+        return None if inner is None else types.MethodType(inner, function.__self__)
+    return found
+
+
+def calls_operands(function, receiver) -> bool:
+    """Return whether a function may call its operands unseen, rather than keep them: code of users is seen."""
+    receiver = getattr(function, "__self__", receiver)
+    return not (function is functools.partial or type(receiver) in CONTAINERS or is_user_defined(
+        getattr(function, "__func__", function)))
+
+
+@of_code()
+def _named_by(code) -> frozenset:
+    return _NAMES.intersection(code.co_names)
+
+
+def may_need_stand_ins(frame) -> bool:
+    """Return whether the frame of a library may call a function that has a stand-in. ingot's own code calls
+    `number_functions`, and tells the recorder of warnings itself: it often runs past the tracker."""
+    names = _named_by(frame.f_code)
+    return bool(names) and (not is_own(frame.f_globals.get("__name__", "")) or not names.isdisjoint(_NAMES_IN_OWN_CODE))
 
 
 class _MethodOfThread:
@@ -400,89 +498,28 @@ class _MethodOfThread:
         return (self.really if tls.m.recorder is None else self.patched).__get__(obj, kind)
 
 
-class PatchedBuiltins:
-    """Context in which the functions are patched, and report to a tracker. Other threads find patched functions of modules,
-    which do the same as the originals there; methods of classes are patched for this thread alone."""
+class PatchedMethods:
+    """Context in which methods of progress bars are patched, for this thread alone."""
 
-    def __init__(self, tracker):
-        self._patches: list = [(builtins, "print", functools.partial(_patched_print, tracker))]
-        self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
-        self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
-        self._patches += [(logging.Logger, "handle", _patched_logging), *progress_bars.patches()]
-        self._patches += [(math, name, _patched_math) for name in MATH] + [(math, name, _patched_test) for name in _TESTS]
+    def __init__(self):
+        self._patches = progress_bars.patches()
         self._before: list = []
 
     def __enter__(self):
-        for module, name, make in self._patches:
-            really = getattr(module, name)
+        for kind, name, make in self._patches:
+            really = getattr(kind, name)
             other: Any = functools.wraps(really)(make(really))
-            self._before.append((module, name, really, other))
+            self._before.append((kind, name, really, other))
             _REAL[id(other)] = real(really)
-            setattr(module, name, _MethodOfThread(really, other) if isinstance(module, type) else other)
+            setattr(kind, name, _MethodOfThread(really, other))
         return self
 
     def __exit__(self, *exc):
         while self._before:             # an interrupt leaves what is not done to the next call
-            module, name, really, other = self._before[-1]
-            setattr(module, name, really)
+            kind, name, really, other = self._before[-1]
+            setattr(kind, name, really)
             _REAL.pop(id(other), None)
             self._before.pop()
-
-
-def _patched_print(tracker, really):
-    stdout = sys.stdout
-
-    def emit(*args, **kwargs):
-        really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
-
-    def call(*args, **kwargs):
-        recorder: Any = tls.m.recorder
-        if recorder is None:
-            return really(*args, **kwargs)
-        if not recorder.repeats_messages and not recorder.permits("print"):
-            return None
-        if sys.stdout is not stdout:        # redirected by user code
-            kwargs.setdefault("file", sys.stdout)
-        opened, file = recorder.reads.printed.opened, kwargs.get("file")
-        if file is not None and tracker.reachable.is_made(file):
-            return really(*[str(opened(x)) for x in args], **kwargs)
-        return record(recorder, emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
-                      is_quiet=all(isinstance(x, _PLAIN) for x in args))
-
-    return call
-
-
-def _patched_open(tracker, really):
-    def call(file, mode="r", *args, **kwargs):
-        if tls.m.recorder is None:
-            return really(file, mode, *args, **kwargs)
-        tracker.world.opens(file, mode, sys._getframe(1))
-        found = really(file, mode, *args, **kwargs)
-        tracker.known.add_own(found)
-        return found
-
-    return call
-
-
-def _patched_math(really):
-    name = really.__name__
-
-    def call(*args):
-        if LazyScalar in map(type, args):
-            found = lazy_scalars.applied(f"math_{name}", args)
-            return really(*map(forced, args)) if found is None else found
-        return applied(name, args) if any(map(is_symbol, args)) else really(*args)
-
-    return call
-
-
-# Tests of numbers as comparisons: `v - v` is 0 or nan.
-_TESTS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf": lambda v: v in (math.inf, -math.inf)}
-
-
-def _patched_test(really):
-    answer = _TESTS[really.__name__]
-    return lambda x: answer(x) if type(x) is LazyScalar or is_symbol(x) else really(x)
 
 
 class FileState(NamedTuple):

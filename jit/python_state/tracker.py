@@ -43,7 +43,7 @@ from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import LOADS
 from .iterators import OutsideIterators
-from .patched_builtins import PatchedCasts, casts_of, make_plain, settle
+from .patched_builtins import PatchedCasts, casts_of, make_plain, may_need_stand_ins, settle
 from .reachable import Reachable
 from .read_log import ReadLog
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
@@ -109,13 +109,11 @@ class Tracker:
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.before_user_code("a hook of all modules", hook)
-        self.world.apart.start()
         self.world.events.start()
         sys.setprofile(self._event)
         return self
 
     def __exit__(self, *exc):
-        self.world.apart.stop()
         self.hosts.locks.goes_on()
         self.casts.close()
         before, tls.m.run = self._before
@@ -161,6 +159,8 @@ class Tracker:
             if frame.f_code.co_name == "__del__" and apart.finalises(frame):
                 return
             if is_user(frame):
+                if apart.interrupts(frame):
+                    return
                 self.chains.caches.starts(frame.f_code)
                 self.reachable.iterators.runs(frame)
                 casts = self.casts.remove()
@@ -193,6 +193,8 @@ class Tracker:
         code = frame.f_code
         if code is LOADS:
             self.world.apart.loads(frame)
+        if may_need_stand_ins(frame):
+            self.world.events.enter(frame, is_library=True)
         if code.co_name == "__init__" and code.co_varnames:
             self._initialised(frame.f_locals.get(code.co_varnames[0]), frame.f_back)
         if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM or frame.f_globals is PRINTING:

@@ -77,6 +77,10 @@ class HostLog:
             self._recorder.pin_sizes(t)
         return record(self._recorder, function, tuple(tensors), {}, is_quiet=True, key=key)
 
+    def warn(self, message, category, stacklevel):
+        """Warn at every call."""
+        self._recorder.tracker.world.messages.warn(message, category, stacklevel + 1)
+
     def leaves_open(self, reason: str, is_open=True):
         """Note work that another part of the call must finish, or that it has: a replay would leave it to nobody."""
         r = self._recorder

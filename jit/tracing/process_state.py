@@ -18,7 +18,7 @@ class ProcessState:
         m = tls.m
         self._mode = [(name, getattr(m, name)) for name in _NAMES]
         self._profiler, self._tracer = sys.getprofile(), sys.gettrace()
-        self._collects, self._callbacks = gc.isenabled(), gc.callbacks.copy()
+        self._collects = gc.isenabled()
 
     def restore(self):
         """Put everything back, again if an interrupt comes meanwhile."""
@@ -33,7 +33,6 @@ class ProcessState:
         sys.settrace(None)
         for name, value in self._mode:
             setattr(tls.m, name, value)
-        gc.callbacks[:] = self._callbacks
         if self._collects:
             gc.enable()
         for leave in self.contexts:

@@ -41,7 +41,7 @@ from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import with_kind
-from ..python_state.patched_builtins import PROXIES, PatchedBuiltins
+from ..python_state.patched_builtins import PROXIES, PatchedMethods
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.effects import ArgumentContainers, relocated
@@ -301,7 +301,7 @@ class Run:
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
-            patches = PatchedBuiltins(tracker)
+            patches = PatchedMethods()
             state.contexts = (patches.__exit__, tracker.casts.close, inputs.__exit__, lookups.__exit__, recorder.release,
                               tracker.writes.settle_all)
             try:

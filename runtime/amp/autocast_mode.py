@@ -6,7 +6,6 @@ wide on CPUs by their dims or mode declare it where they are called (`type_promo
 steps autocast ignores (same file).
 """
 
-import warnings
 import weakref
 from contextlib import ContextDecorator
 
@@ -17,6 +16,7 @@ from ..api.register.register import FUNCTIONS
 from ..core.device import KINDS, available
 from ..core.node import FREED, Leaf
 from ..core.tensor import Tensor
+from ..state.messages import warn
 from ..state.mode import tls
 from ..state.switches import ThreadSwitch
 
@@ -180,11 +180,11 @@ class autocast(ContextDecorator):
 
     def _possible(self) -> bool:
         if not available(self.device):
-            warnings.warn(f"autocast: there is no {self.device} device here, so it does nothing", stacklevel=3)
+            warn(f"autocast: there is no {self.device} device here, so it does nothing", stacklevel=3)
             return False
         if self.fast_dtype not in LOW:
-            warnings.warn(f"autocast does not run in {self.fast_dtype}, only in bfloat16 and float16, so it does nothing",
-                          stacklevel=3)
+            warn(f"autocast does not run in {self.fast_dtype}, only in bfloat16 and float16, so it does nothing",
+                 stacklevel=3)
             return False
         return True
 

@@ -1,6 +1,5 @@
 """GradScaler: scales losses so that float16 gradients do not vanish, and gradients back before the step."""
 
-import warnings
 import weakref
 from enum import Enum
 
@@ -12,6 +11,7 @@ from ..core.device import available
 from ..core.placement import on_device_of
 from ..core.tensor import Tensor
 from ..foreach import lists
+from ..state.messages import warn
 from ..state.mode import hands_on_number, tls
 
 __all__ = ["GradScaler", "OptState"]
@@ -57,7 +57,7 @@ class GradScaler:
     def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):
         if enabled and not available(str(device).partition(":")[0]):
-            warnings.warn(f"GradScaler: there is no {device} device here, so it does nothing", stacklevel=2)
+            warn(f"GradScaler: there is no {device} device here, so it does nothing", stacklevel=2)
             enabled = False
         if growth_factor <= 1:
             raise ArgumentError(f"growth_factor must be above 1, got {growth_factor}")

@@ -1,6 +1,5 @@
 """Checkpointing: values saved for backward are dropped and recomputed when backward needs them."""
 
-import warnings
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -12,6 +11,7 @@ from ..core.node import overwritten_error
 from ..core.random import get_rng_state, set_rng_state
 from ..core.tensor import Tensor
 from ..pytree.pytree import tree_leaves
+from ..state.messages import warn
 from ..state.mode import tls
 from .backward import backward
 from .function import Function
@@ -287,8 +287,8 @@ def detach_variable(inputs) -> tuple:
 def check_backward_validity(inputs) -> None:
     """Warn if no tensor among the inputs requires a gradient."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        warnings.warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
-                      stacklevel=3)
+        warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
+             stacklevel=3)
 
 
 def _devices_of(trees):

@@ -3,11 +3,11 @@
 import itertools
 import multiprocessing
 import multiprocessing.context
-import warnings
 from types import GenericAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from ..backends import accelerator
+from ..state.messages import warn
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import FETCHERS, Exhausted
@@ -217,8 +217,8 @@ class _BaseDataLoaderIter:
         self._batch_count += 1
         told = self._loader._IterableDataset_len_called
         if told is not None and self._batch_count > told:
-            warnings.warn(f"this DataLoader has said that its length is {told}, but gave more batches: with workers, an "
-                          "IterableDataset must give each worker its own share (see get_worker_info)", stacklevel=2)
+            warn(f"this DataLoader has said that its length is {told}, but gave more batches: with workers, an "
+                 "IterableDataset must give each worker its own share (see get_worker_info)", stacklevel=2)
         return pin_memory(batch) if self._pins else batch
 
 

@@ -2,12 +2,12 @@
 
 import bisect
 import math
-import warnings
 from typing import Generic, TypeVar
 
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor, wrap
+from ..state.messages import warn
 from ..state.mode import tls
 
 T_co = TypeVar("T_co", covariant=True)
@@ -193,5 +193,5 @@ def _counts(fractions, total) -> list:
         counts[i % len(counts)] += 1
     for i, n in enumerate(counts):
         if n == 0:
-            warnings.warn(f"random_split: part {i} is empty", stacklevel=3)
+            warn(f"random_split: part {i} is empty", stacklevel=3)
     return counts

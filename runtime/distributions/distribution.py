@@ -1,11 +1,11 @@
 """Base of distributions: shapes, validation, and helpers of all families."""
 
-import warnings
 
 from ...ir.errors import ArgumentError
 from ..api.math.reductions import holds_anywhere
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Size, Tensor
+from ..state.messages import warn
 from ..state.mode import tls
 from . import constraints
 from .parameters import lazy_property
@@ -46,8 +46,8 @@ class Distribution:
             bounds = self.arg_constraints
         except NotImplementedError:
             bounds = {}
-            warnings.warn(f"{type(self).__name__} does not define arg_constraints; give validate_args=False to say that there "
-                          "is nothing to check", stacklevel=3)
+            warn(f"{type(self).__name__} does not define arg_constraints; give validate_args=False to say that there "
+                 "is nothing to check", stacklevel=3)
         for name, constraint in bounds.items():
             computed = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
             if constraints.is_dependent(constraint) or computed:

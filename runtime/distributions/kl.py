@@ -2,12 +2,12 @@
 
 import functools
 import math
-import warnings
 from operator import attrgetter
 
 from ...ir.ops.nn.activations import softplus
 from ..api.register.register import FUNCTIONS
 from ..linalg import linalg
+from ..state.messages import warn
 from .categorical import Categorical, OneHotCategorical
 from .composite import Independent, TransformedDistribution
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
@@ -42,8 +42,8 @@ def _find(type_p, type_q):
     near = [(type_p.__mro__.index(p), type_q.__mro__.index(q)) for p, q in fitting]
     by_left, by_right = min(near), min(near, key=lambda pair: pair[::-1])
     if by_left != by_right:
-        warnings.warn(f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl() for this pair",
-                      RuntimeWarning, stacklevel=3)
+        warn(f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl() for this pair",
+             RuntimeWarning, stacklevel=3)
     return _KL_REGISTRY[fitting[near.index(by_left)]]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError
 from ...ir.ops.nn.activations import softplus
+from ...ir.symbols.number_functions import log
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Size
 from . import constraints
@@ -202,7 +203,7 @@ class AffineTransform(Transform):
         """Return log |scale| of every element."""
         shape = x.shape
         if isinstance(self.scale, (int, float)):
-            result = FUNCTIONS["full_like"](x, math.log(abs(self.scale)))
+            result = FUNCTIONS["full_like"](x, log(abs(self.scale)))
         else:
             result = self.scale.abs().log()
         if self._event_dim:

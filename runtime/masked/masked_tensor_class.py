@@ -3,7 +3,6 @@
 Functions without a handler (`masked_functions.py`) raise: there is no array that a function could take by mistake.
 """
 
-import warnings
 from typing import Any
 
 from ...ir import dtype as dt
@@ -12,6 +11,7 @@ from ..api.tensor_classes import subclasses
 from ..api.tensor_classes.value_members import ValueMembers
 from ..core.composite_tensors import PARTS
 from ..core.tensor import Tensor
+from ..state.messages import warn
 
 _new = object.__new__
 HANDLERS: dict = {}         # name of a function or method -> handler
@@ -26,8 +26,8 @@ class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
         """Return a leaf with copies of both."""
         check(data, mask)
         if data.requires_grad:
-            warnings.warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
-                          "as_masked_tensor()", stacklevel=3)
+            warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
+                 "as_masked_tensor()", stacklevel=3)
         return masked(data.detach().clone().requires_grad_(bool(requires_grad)), mask.clone())
 
     def _refuse(self):

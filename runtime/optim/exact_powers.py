@@ -5,12 +5,12 @@ the C library, so these use the kernel. Parameters of one step share the results
 """
 
 import functools
-import math
 
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops.core.elementwise import pow_
+from ...ir.symbols.number_functions import sqrt
 from ..api.register.register import FUNCTIONS
 from ..core.dispatch import kernel_of
 from ..core.tensor import Tensor
@@ -42,4 +42,4 @@ def fitted(x, t):
 
 def root(x):
     """Return the square root."""
-    return FUNCTIONS["sqrt"](x) if isinstance(x, Tensor) else math.sqrt(x)
+    return FUNCTIONS["sqrt"](x) if isinstance(x, Tensor) else sqrt(x)

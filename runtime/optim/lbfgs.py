@@ -1,8 +1,8 @@
 """L-BFGS: a quasi-Newton method with a history of steps."""
 
-import math
 
 from ...ir.errors import ArgumentError
+from ...ir.symbols.number_functions import isnan
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
 from .line_search import strong_wolfe
@@ -150,4 +150,4 @@ class LBFGS(Optimizer):
     def _done(self, group, step, gradient, loss, before):
         small = group["tolerance_change"]
         return (float(gradient.abs().max()) <= group["tolerance_grad"] or float(step.abs().max()) <= small
-                or abs(loss - before) < small or math.isnan(loss))
+                or abs(loss - before) < small or isnan(loss))

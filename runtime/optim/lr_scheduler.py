@@ -3,12 +3,13 @@
 import functools
 import math
 import types
-import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
 
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.symbols.number_functions import cos, log
 from ..core.tensor import Tensor
+from ..state.messages import warn
 from ..state.mode import tls
 from .optimizer import Optimizer
 
@@ -116,8 +117,8 @@ class LRScheduler:
     def step(self, epoch=None):
         """Go to the next (or the given) epoch and set the rates."""
         if self._step_count == 1 and not self._stepped[0]:
-            warnings.warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
-                          stacklevel=2)
+            warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
+                 stacklevel=2)
         self._step_count += 1
         self._update_lr(epoch)
 
@@ -297,7 +298,7 @@ class PolynomialLR(LRScheduler):
 
 def cosine_between(low, high, share):
     """Return a value from high (share 0) to low (share 1) on half a cosine."""
-    return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
+    return low + (high - low) * (1 + cos(math.pi * share)) / 2
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -313,9 +314,9 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
-            turn = (1 - math.cos(math.pi / self.T_max)) / 2
+            turn = (1 - cos(math.pi / self.T_max)) / 2
             return [lr + (base - self.eta_min) * turn for base, lr in zip(self.base_lrs, self._current())]
-        now, before = (1 + math.cos(math.pi * e / self.T_max) for e in (self.last_epoch, self.last_epoch - 1))
+        now, before = (1 + cos(math.pi * e / self.T_max) for e in (self.last_epoch, self.last_epoch - 1))
         ratio = now / before
         return [ratio * (lr - self.eta_min) + self.eta_min for lr in self._current()]
 
@@ -492,7 +493,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         elif self.T_mult == 1:
             self.T_i, self.T_cur = self.T_0, epoch % self.T_0
         else:
-            n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            n = int(log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
             self.T_cur = epoch - self.T_0 * (self.T_mult ** n - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult ** n
 
@@ -602,7 +603,7 @@ class OneCycleLR(LRScheduler):
 
     def _between(self, start, end, share):
         if self._strategy == "cos":
-            return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+            return end + (start - end) / 2.0 * (cos(math.pi * share) + 1)
         return (end - start) * share + start
 
     def get_lr(self):

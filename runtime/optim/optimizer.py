@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import wraps
@@ -24,6 +23,7 @@ from ..core.writes import write
 from ..foreach import lists
 from ..nn.base.hooks import add_hook
 from ..nn.base.parameter import Parameter
+from ..state.messages import warn
 from ..state.mode import tls
 from ..state.structure import HookTable, Structure
 from .parameter_views import NUMBERS, by_pairs, by_vectors
@@ -291,7 +291,7 @@ class Optimizer:
                 self._repeats = True
             seen.add(id(p))
         if len(seen) < len(params):
-            warnings.warn("a parameter group names a parameter twice, which is updated twice at each step", stacklevel=5)
+            warn("a parameter group names a parameter twice, which is updated twice at each step", stacklevel=5)
 
     # Steps.
 

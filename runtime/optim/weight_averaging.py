@@ -5,6 +5,7 @@ import itertools
 import math
 
 from ...ir.errors import ArgumentError
+from ...ir.symbols.number_functions import cos
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..foreach import lists
@@ -161,7 +162,7 @@ class SWALR(LRScheduler):
 
     def _share(self, t):
         """Return the share of the change at a time from 0 to 1."""
-        return (1 - math.cos(math.pi * t)) / 2 if self._strategy == "cos" else t
+        return (1 - cos(math.pi * t)) / 2 if self._strategy == "cos" else t
 
     def get_lr(self):
         """Return the current rates of all groups."""

@@ -5,7 +5,6 @@ Numbers, strings, booleans, None and lists are themselves. Everything else is an
 
 import base64
 import math
-import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -22,6 +21,7 @@ from ..api.tensor_classes.typed_storage import TypedStorage, UntypedStorage
 from ..core.device import Device
 from ..core.tensor import Size, Tensor, class_for
 from ..interop.tensor_protocols import attributes_of, give_attributes, on_device, owner_of
+from ..state.messages import warn
 from .file_buffers import Block
 from .read_budget import ReadBudget, shown
 from .tensor_class_names import as_class, class_named, name_of
@@ -130,8 +130,8 @@ class Writer:
                 found.append([name, self._at(name, value)])
             except DTypeError:
                 self._path[:] = path
-                warnings.warn(f"save: the attribute {name!r} of a tensor holds a {type(value).__qualname__}; it is left out",
-                              stacklevel=2)
+                warn(f"save: the attribute {name!r} of a tensor holds a {type(value).__qualname__}; it is left out",
+                     stacklevel=2)
         return found
 
     def _array(self, a, cls, requires_grad):

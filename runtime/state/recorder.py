@@ -4,6 +4,7 @@
 sees only these Protocols. Events come after the fact ("ran", "wrote") or just before it ("writing", "requires_grad_changing").
 """
 
+import warnings
 from typing import Any, Protocol
 
 
@@ -84,6 +85,7 @@ class HostCalls(Protocol):
     """Host calls of a traced function."""
 
     def call(self, function, tensors, key) -> list: ...     # call a function of tensors, now and in every replay
+    def warn(self, message, category, stacklevel): ...      # warn, now and in every replay
     def leaves_open(self, reason, is_open=True): ...        # work has begun that must end in the same call, or has ended
 
 
@@ -152,6 +154,9 @@ class _PlainCalls:
 
     def call(self, function, tensors, key):
         return function(*tensors)
+
+    def warn(self, message, category, stacklevel):
+        warnings.warn(message, category, stacklevel + 1)
 
     def leaves_open(self, reason, is_open=True):
         """Ignore the event."""

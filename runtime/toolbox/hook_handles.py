@@ -1,8 +1,8 @@
 """`ingot.utils.hooks`: parts for libraries with hooks of their own."""
 
-import warnings
 
 from ..nn.base.hooks import RemovableHandle
+from ..state.messages import warn
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -16,4 +16,4 @@ def unserializable_hook(f):
 def warn_if_has_hooks(tensor):
     """Warn about a tensor whose hooks are lost when it is pickled."""
     if getattr(tensor, "_backward_hooks", None):
-        warnings.warn("hooks of a tensor are not pickled with it", stacklevel=2)
+        warn("hooks of a tensor are not pickled with it", stacklevel=2)

@@ -25,7 +25,7 @@ from ...guards.frames import unprofiled
 from ...guards.locations import StateInputs
 from ...guards.symbolic_lookups import SymbolicLookups
 from ...proxies.new_objects import NewObjects
-from ...python_state.patched_builtins import PatchedBuiltins
+from ...python_state.patched_builtins import PatchedMethods
 from ...python_state.tracker import Tracker
 from ...recorder.record import Recorder
 from ...tracing.recorded_call import RECORDING
@@ -84,7 +84,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
             recorder.limits.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
                 recorder.inputs.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
-            with _told_of_gradients(), calls.heard(recorder.value_of), inputs, PatchedBuiltins(tracker), tracker:
+            with _told_of_gradients(), calls.heard(recorder.value_of), inputs, PatchedMethods(), tracker:
                 result = plain(*args, **kwargs)
                 tracker.status.raise_caught()
                 effects = unprofiled(tracker.effects, NewObjects(recorder, tracker.known))

@@ -3,8 +3,8 @@
 Outside of recordings they are Python's ints, floats and bools.
 """
 
-import math
 
+from ....ir.symbols.number_functions import sqrt
 from ....ir.symbols.symbolic import SymFloat, SymInt
 from ..register.register import FUNCTIONS, api
 
@@ -60,7 +60,7 @@ def sym_ite(b, t, f):
 @api(method=False)
 def sym_sqrt(a):
     """Return the square root of a number."""
-    return math.sqrt(a)
+    return sqrt(a)
 
 
 @api(method=False)

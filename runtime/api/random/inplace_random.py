@@ -11,6 +11,7 @@ from ....ir.errors import ArgumentError, DTypeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rn
 from ....ir.ops.core.shape import expand
+from ....ir.symbols.number_functions import log1p
 from ....ir.symbols.substitute import as_float
 from ...core.random import draw_key_on_device_of
 from ...core.tensor import Tensor
@@ -130,7 +131,7 @@ def geometric_(self, p, *, generator=None):
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
     wide = dt.accumulator(self.dtype if self.dtype.is_floating_point else dt.float32)
-    return drawn_from_next(_geometric, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=-math.log1p(-p))
+    return drawn_from_next(_geometric, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=-log1p(-p))
 
 
 def _geometric(key, *, shape, dtype, rate):

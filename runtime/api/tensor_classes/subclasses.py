@@ -11,12 +11,12 @@ traces.
 import importlib
 import importlib.util
 import sys
-import warnings
 from typing import Any
 
 from ....ir.errors import DTypeError
 from ....ir.ops.core.shape import permute
 from ...core.tensor import Tensor
+from ...state.messages import warn
 from ...state.mode import tls
 from ..register.register import FUNCTIONS, api
 from ..register.torch_function import KINDS, all_that_looks, asks, disabled_torch_function, start, unasked, without_asking
@@ -41,8 +41,8 @@ def _new_class(cls, **options):
         _insert(cls, _making())
         return
     if "__torch_dispatch__" in vars(cls):
-        warnings.warn(f"{cls.__name__}.__torch_dispatch__ is never asked: ingot has no operators below its public functions, "
-                      "for which it asks __torch_function__", stacklevel=2)
+        warn(f"{cls.__name__}.__torch_dispatch__ is never asked: ingot has no operators below its public functions, "
+             "for which it asks __torch_function__", stacklevel=2)
     if issubclass(cls, _owned()) and getattr(own, "__func__", own) is torch_function:
         return                          # parameters are plain tensors to operators
     ask_class(cls)

@@ -1,6 +1,5 @@
 """Indexing `x[...]` and its assignment: keys as views, masks and index tensors."""
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...core.inplace import SMALL, computed_into, is_small, write_over
 from ...core.placement import indices_on_device_of, on_device_of
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ...core.writes import is_plain, stands_for_number, write, wrote_plainly
+from ...state.messages import warn
 from ...state.mode import tls
 from ..register.register import store
 from ..register.torch_function import ask_operand, asks
@@ -139,8 +139,8 @@ def _is_parts(key) -> bool:
         return True
     if not any(isinstance(k, (Tensor, *_ARRAYS)) for k in key):
         return False
-    warnings.warn("a list of lists or tensors is read as a tuple of indices, as in PyTorch: write x[a, b] for x[[a, b]], or "
-                  "x[tensor([a, b])] if it is to be one index", stacklevel=4)
+    warn("a list of lists or tensors is read as a tuple of indices, as in PyTorch: write x[a, b] for x[[a, b]], or "
+         "x[tensor([a, b])] if it is to be one index", stacklevel=4)
     return True
 
 

@@ -10,6 +10,7 @@ from ....ir.opdef.aval import integers
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
 from ....ir.ops.core.complex_numbers import complex_
+from ....ir.symbols.number_functions import isfinite
 from ....ir.symbols.substitute import as_float, as_int
 from ....ir.symbols.symbolic import is_symbol
 from ...core.backend import HOST
@@ -51,7 +52,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         start, end, step = number_of(start), number_of(end), number_of(step)
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
-    if not whole and not all(n.__class__ is int or math.isfinite(n) for n in (start, end, step)):
+    if not whole and not all(n.__class__ is int or isfinite(n) for n in (start, end, step)):
         raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")

@@ -1,7 +1,6 @@
 """Hooks of modules: callbacks around forward and backward, and on registration of parameters, buffers and children."""
 
 import types
-import warnings
 from typing import Any
 
 from ....ir.errors import ArgumentError, AutogradError
@@ -9,6 +8,7 @@ from ....ir.ops.core.shape import full as filled
 from ...autograd.function import Function
 from ...core.tensor import Tensor
 from ...core.writes import Passed
+from ...state.messages import warn
 from ...state.mode import tls
 from ...state.structure import HookTable
 from ...state.structure import RemovableHandle as RemovableHandle
@@ -203,8 +203,8 @@ class _BackwardHooks:
     def outputs(self, result):
         """Return the result; its differentiable tensors pass through one node."""
         if not isinstance(result, (Tensor, tuple)):
-            warnings.warn("full backward hooks are called for modules that return a tensor or a tuple of tensors; "
-                          f"{type(self.module).__name__} returned {type(result).__name__}", stacklevel=4)
+            warn("full backward hooks are called for modules that return a tensor or a tuple of tensors; "
+                 f"{type(self.module).__name__} returned {type(result).__name__}", stacklevel=4)
         listed = result if isinstance(result, tuple) else (result,)
         if not any(isinstance(t, Tensor) for t in listed):
             return result

@@ -1,15 +1,16 @@
 """Initialisation of parameters, in place and without history."""
 
 import math
-import warnings
 
 import numpy as np
 
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.symbols.number_functions import erf, sqrt
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor, class_for, wrap
 from ...core.writes import write
+from ...state.messages import warn
 
 _LINEAR = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"}
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
@@ -25,7 +26,7 @@ def calculate_gain(nonlinearity, param=None):
         if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
             raise ArgumentError(f"negative_slope {param!r} is not a number")
         slope = 0.01 if param is None else param
-        return math.sqrt(2.0 / (1 + slope ** 2))
+        return sqrt(2.0 / (1 + slope ** 2))
     raise ArgumentError(f"unsupported nonlinearity {nonlinearity!r}")
 
 
@@ -37,7 +38,7 @@ def uniform_(tensor, a=0.0, b=1.0, generator=None):
 
 def uniform_around_zero(tensor, fan, generator=None):
     """Fill with uniform values in +-1/sqrt(fan)."""
-    bound = 1 / math.sqrt(fan) if fan > 0 else 0.0
+    bound = 1 / sqrt(fan) if fan > 0 else 0.0
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -48,15 +49,15 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def _normal_cdf(x):
-    return (1 + math.erf(x / math.sqrt(2))) / 2
+    return (1 + erf(x / math.sqrt(2))) / 2
 
 
 @no_grad()
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Fill with normal values truncated to [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("the mean is more than 2 std from [a, b] in trunc_normal_; the distribution of values may be wrong",
-                      stacklevel=2)
+        warn("the mean is more than 2 std from [a, b] in trunc_normal_; the distribution of values may be wrong",
+             stacklevel=2)
     low, high = _normal_cdf((a - mean) / std), _normal_cdf((b - mean) / std)
     tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
     return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
@@ -129,22 +130,22 @@ def _calculate_correct_fan(tensor, mode):
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Fill with uniform values of variance gain^2 * 2 / (fan_in + fan_out)."""
-    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    bound = gain * sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
     """Fill with normal values of variance gain^2 * 2 / (fan_in + fan_out)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
+    return normal_(tensor, 0.0, gain * sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
 def _kaiming_std(tensor, a, mode, nonlinearity):
-    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return calculate_gain(nonlinearity, a) / sqrt(_calculate_correct_fan(tensor, mode))
 
 
 def _is_empty(tensor, name):
     if 0 in tensor.shape:
-        warnings.warn(f"{name} on a tensor without elements does nothing", stacklevel=3)
+        warn(f"{name} on a tensor without elements does nothing", stacklevel=3)
         return True
     return False
 
@@ -206,7 +207,7 @@ def _deprecated(fn):
     name = fn.__name__.rstrip("_")
 
     def old(*args, **kwargs):
-        warnings.warn(f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning, stacklevel=2)
+        warn(f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning, stacklevel=2)
         return fn(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = name

@@ -1,6 +1,5 @@
 """`state_dict()` and `load_state_dict()` of modules."""
 
-import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from ...core.composite_tensors import PARTS
 from ...core.creation import as_array_tensor
 from ...core.tensor import Tensor
 from ...core.writes import write
+from ...state.messages import warn
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 
@@ -244,8 +244,8 @@ def _load_one(module, name, t, value, key, assign, errors):
         _assign(module, name, t, value)
         return
     if t.is_meta and not value.is_meta:
-        warnings.warn(f"load_state_dict: {key} is on the meta device, where nothing can be copied to; pass assign=True to take "
-                      "the given tensors, or call to_empty() before", stacklevel=2)
+        warn(f"load_state_dict: {key} is on the meta device, where nothing can be copied to; pass assign=True to take "
+             "the given tensors, or call to_empty() before", stacklevel=2)
     try:
         with no_grad():
             if type(t) not in PARTS and type(value) not in PARTS:

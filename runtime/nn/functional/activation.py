@@ -1,6 +1,5 @@
 """Activation functions."""
 
-import warnings
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
@@ -14,6 +13,7 @@ from ...api.nn import activations as core
 from ...api.nn.activations import activated, finish, floating, spared
 from ...api.register.register import FUNCTIONS, checked, deliver, memoised
 from ...api.register.type_promotion import rounds_once, to_dtype
+from ...state.messages import warn
 from ...state.mode import tls
 
 __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
@@ -182,7 +182,7 @@ def logsigmoid(input, *, out=None):
 def _implied_dim(name, ndim):
     """Return the default dimension of softmax: 0 for 0, 1 and 3 dimensions, else 1."""
     tls.m.only_now()
-    warnings.warn(f"{name} without dim is deprecated; say which dimension", stacklevel=3)
+    warn(f"{name} without dim is deprecated; say which dimension", stacklevel=3)
     return 0 if ndim in (0, 1, 3) else 1
 
 

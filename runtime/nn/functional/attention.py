@@ -9,6 +9,7 @@ from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import expand
 from ....ir.ops.nn import softmax as softmax_ops
 from ....ir.ops.nn.attention import attention, dropped_attention, masked_scores
+from ....ir.symbols.number_functions import sqrt
 from ....ir.symbols.substitute import as_float
 from ...api.register.register import FUNCTIONS, memoised
 from ...core.random import draw_key_on_device_of
@@ -22,7 +23,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     """Return softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
     if is_causal and attn_mask is not None:
         raise ArgumentError("scaled_dot_product_attention takes attn_mask or is_causal, not both")
-    factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else as_float(scale)
+    factor = 1 / sqrt(query.shape[-1] or 1) if scale is None else as_float(scale)
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise ShapeError(f"attention takes tensors of at least 2 dimensions, got {query.aval}, {key.aval}, {value.aval}")
     q, k, v = _same_batch(query, key, value, enable_gqa)
@@ -166,7 +167,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
 def _attend(q, k, v, mask, dropout_p, need_weights):
     if not need_weights:
         return scaled_dot_product_attention(q, k, v, mask, dropout_p), None
-    scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-1, -2)
+    scores = (q * (1 / sqrt(q.shape[-1]))) @ k.transpose(-1, -2)
     if mask is not None:
         scores = scores + mask
     shares = softmax_ops.softmax(scores, dim=3)

@@ -1,6 +1,5 @@
 """Dropout of elements, channels or features."""
 
-import warnings
 
 from ....ir.dim_order import order_of
 from ....ir.errors import ArgumentError, ShapeError
@@ -14,6 +13,7 @@ from ...api.random.generator_draws import next_drawn_like
 from ...api.register.memory_formats import in_dim_order
 from ...api.register.register import checked
 from ...core.tensor import numel_of
+from ...state.messages import warn
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"]
 
@@ -107,8 +107,8 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Drop whole channels of inputs (N, C, H, W). An input of 3 dimensions is (N, C, L), with a warning."""
     if input.ndim == 3:
-        warnings.warn("dropout2d: an input of 3 dimensions is taken as (N, C, L), as by dropout1d, and not as (C, H, W)",
-                      stacklevel=2)
+        warn("dropout2d: an input of 3 dimensions is taken as (N, C, L), as by dropout1d, and not as (C, H, W)",
+             stacklevel=2)
     elif input.ndim != 4:
         _warn_of_dims("dropout2d", input, "4 dimensions")
     return _apply(_drop, "dropout2d", input, p, training, inplace, _channel_shape)
@@ -122,5 +122,5 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 
 def _warn_of_dims(name, input, expected):
-    warnings.warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {tuple(input.shape)}",
-                  stacklevel=3)
+    warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {tuple(input.shape)}",
+         stacklevel=3)

@@ -1,7 +1,6 @@
 """Loss functions."""
 
 import math
-import warnings
 from functools import partial, wraps
 
 import numpy as np
@@ -25,6 +24,7 @@ from ...api.nn.distances import pairwise_distance
 from ...api.register.register import FUNCTIONS, checked, memoised
 from ...api.register.type_promotion import common_type, result_type, rounds_once, single_in_autocast, to_dtype
 from ...core.tensor import numel_of
+from ...state.messages import warn
 from ...state.mode import tls
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
@@ -38,7 +38,7 @@ def reduction_of(reduction, size_average=None, reduce=None):
     """Return the name of a reduction, also from the two old flags."""
     if size_average is not None or reduce is not None:
         tls.m.only_now()
-        warnings.warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
+        warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
         if reduce is not None and not reduce:
             return "none"
         return "mean" if size_average is None or size_average else "sum"
@@ -62,8 +62,8 @@ def _common_dtype(input, target, name):
     """Return both in one dtype, with a warning for targets of another shape."""
     if target.shape != input.shape:
         tls.m.only_now()
-        warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
-                      "broadcast, which is likely to give wrong results", stacklevel=3)
+        warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
+             "broadcast, which is likely to give wrong results", stacklevel=3)
     return _promote_broadcast(input, target)
 
 
@@ -245,7 +245,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     reduction = "sum" if mean_over_batch else reduction_of(reduction, size_average, reduce)
     if reduction == "mean":
         tls.m.only_now()
-        warnings.warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence", stacklevel=2)
+        warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence", stacklevel=2)
     if not target.dtype.is_inexact:
         target = to_dtype(target, input.dtype)
     if log_target:

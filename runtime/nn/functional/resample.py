@@ -1,7 +1,6 @@
 """Resampling: interpolation, sampling on a grid, affine grids."""
 
 import math
-import warnings
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
@@ -14,6 +13,7 @@ from ...api.views.join_split import stack
 from ...api.views.ranges import linspace
 from ...api.views.tensor_factories import ones, zeros
 from ...core.tensor import Tensor
+from ...state.messages import warn
 
 _RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3),
           "nearest-exact": (1, 2, 3), "area": (1, 2, 3)}
@@ -71,19 +71,19 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """Call interpolate, under its old name."""
-    warnings.warn("upsample is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    warn("upsample is the old name of interpolate", DeprecationWarning, stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """Call interpolate with mode nearest."""
-    warnings.warn("upsample_nearest is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    warn("upsample_nearest is the old name of interpolate", DeprecationWarning, stacklevel=2)
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """Call interpolate with mode bilinear and aligned corners."""
-    warnings.warn("upsample_bilinear is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    warn("upsample_bilinear is the old name of interpolate", DeprecationWarning, stacklevel=2)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

@@ -1,12 +1,12 @@
 """`ingot.nn.attention.bias`: causal masks as values, for queries and keys of different lengths."""
 
-import warnings
 from enum import IntEnum
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
+from ...state.messages import warn
 from ..base.parameter import over
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
@@ -27,8 +27,8 @@ class CausalBias(Tensor):
     def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int):
         after = seq_len_kv - seq_len_q if variant == CausalVariant.LOWER_RIGHT else 0
         if after < 0:
-            warnings.warn(f"of {seq_len_q} queries and {seq_len_kv} keys the first {-after} queries see no key, so attention "
-                          "gives zeros for them", stacklevel=3)
+            warn(f"of {seq_len_q} queries and {seq_len_kv} keys the first {-after} queries see no key, so attention "
+                 "gives zeros for them", stacklevel=3)
         t = over(cls, FUNCTIONS["ones"](seq_len_q, seq_len_kv, dtype=dt.bool_).tril(after))
         t.variant, t.seq_len_q, t.seq_len_kv = variant, seq_len_q, seq_len_kv
         return t

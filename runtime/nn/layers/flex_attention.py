@@ -17,6 +17,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.nn.attention import attention, bounded_attention
+from ....ir.symbols.number_functions import sqrt
 from ....ir.symbols.substitute import as_float
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor, shape_of, wrap
@@ -261,7 +262,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     """Return softmax(score_mod(query @ key.T * scale)) @ value over (B, H, L, E), within the block mask. A query without
     keys gives zeros. `kernel_options` is ignored: kernels choose their own tiles, and results do not depend on them."""
     _check(query, key, value, block_mask, enable_gqa)
-    factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
+    factor = 1 / sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
     wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux
     if not wants.max_scores:
         found = _attention_kernel(query, key, value, score_mod, block_mask, factor)

@@ -1,7 +1,6 @@
 """Recurrent layers and cells."""
 
 import math
-import warnings
 from typing import Any
 
 from ....ir import dtype as dt
@@ -11,6 +10,7 @@ from ...api.register.register import FUNCTIONS, memoised
 from ...api.register.type_promotion import widened, without_autocast
 from ...api.views.tensor_factories import filled
 from ...core.tensor import shape_of
+from ...state.messages import warn
 from ...state.mode import tls
 from .. import functional as F
 from ..base import init
@@ -77,7 +77,7 @@ class RNNBase(Module):
             raise ArgumentError("need input_size > 0, hidden_size > 0, num_layers > 0 and 0 <= proj_size < hidden_size, got "
                                 f"{input_size}, {hidden_size}, {num_layers} and {proj_size}")
         if dropout and num_layers == 1:
-            warnings.warn("dropout stands between layers and num_layers is 1, so it does nothing", stacklevel=3)
+            warn("dropout stands between layers and num_layers is 1, so it does nothing", stacklevel=3)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size

@@ -1,12 +1,12 @@
 """Differentiable transfers between devices: broadcast, scatter, gather, sums."""
 
-import warnings
 
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...backends import accelerator
 from ...core.device import CPU, Device, require
+from ...state.messages import warn
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
 
@@ -51,7 +51,7 @@ def gather(tensors, dim=0, destination=None, *, out=None):
     """Concatenate tensors along a dim on one device, by default the current accelerator; numbers become a vector."""
     tensors = list(tensors)
     if all(t.ndim == 0 for t in tensors) and dim == 0:
-        warnings.warn("gather along dim 0 got tensors without dims; it gives a vector of them", stacklevel=2)
+        warn("gather along dim 0 got tensors without dims; it gives a vector of them", stacklevel=2)
         tensors = [t.unsqueeze(0) for t in tensors]
     if out is not None:
         return FUNCTIONS["cat"]([t.to(out.device) for t in tensors], dim, out=out)

@@ -1,6 +1,5 @@
 """Clipping of gradients by norm or value."""
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...core.writes import is_plain, is_quiet
 from ...foreach import lists
 from ...foreach.lists import KINDS, sweep_each
 from ...memo.call_memo import past_tracker
+from ...state.messages import warn
 from ...state.mode import tls
 
 
@@ -26,7 +26,7 @@ def _as_list(parameters, name) -> list:
     """Return the parameters as a list, with a warning for an exhausted iterator."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     if not listed and isinstance(parameters, Iterator):
-        warnings.warn(f"{name} got an iterator that is at its end, so no gradient is clipped", stacklevel=4)
+        warn(f"{name} got an iterator that is at its end, so no gradient is clipped", stacklevel=4)
     return listed
 
 

@@ -1,10 +1,10 @@
 """Parallelisation plans: styles for modules by name."""
 
-import warnings
 from fnmatch import fnmatch
 
 from .....ir.errors import ArgumentError, DTypeError
 from ....autograd.saved_tensor_hooks import saved_tensors_hooks
+from ....state.messages import warn
 from ..dtensor import DTensor
 from ..placements import Replicate, Shard
 from ..sharded_layout import current_mesh
@@ -20,7 +20,7 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
     if mesh.ndim != 1:
         raise ArgumentError(f"parallelize_module takes a mesh of one dim, got {mesh}; mesh['tp'] is a dim of it")
     if parallelize_plan is None:
-        warnings.warn("parallelize_module without a parallelize_plan does nothing", stacklevel=2)
+        warn("parallelize_module without a parallelize_plan does nothing", stacklevel=2)
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
@@ -31,7 +31,7 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
     for path, style in parallelize_plan.items():
         named = _named(module, path)
         if not named:
-            warnings.warn(f"parallelize_module: no module is called {path!r}", stacklevel=2)
+            warn(f"parallelize_module: no module is called {path!r}", stacklevel=2)
         for part in named:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
     return module
