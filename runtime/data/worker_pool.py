@@ -13,6 +13,7 @@ from multiprocessing.reduction import DupFd
 
 from ...ir.errors import IngotError
 from ..multiprocessing.spawn import signal_name
+from ..state.forks import check_start_method
 from .sampler import drawn_seed
 from .transport import Inbox, socket_of
 from .worker_loop import CrashReport, Job, WorkerError, run
@@ -36,11 +37,13 @@ class Handle:
     """One worker process, its connection, and its unread answers."""
 
     def __init__(self, context, number, job, seed, others):
+        method = context.get_start_method()
+        check_start_method(method, "Give the DataLoader multiprocessing_context='forkserver'")
         self.number = number
         self.connection, theirs = context.Pipe()
         self.sock = socket_of(self.connection)
         self.report = _new_report()
-        forks = context.get_start_method() == "fork"
+        forks = method == "fork"
         foreign = [end for w in (self, *others) for end in (w.connection, w.sock)] if forks and self.sock is not None else []
         report = self.report if forks else _TravellingReport(self.report)
         self.process = context.Process(target=run, daemon=True, args=(number, job, theirs, foreign, seed, report))

@@ -9,6 +9,7 @@ import tempfile
 import traceback
 
 from ...ir.errors import ArgumentError, IngotError
+from ..state.forks import check_start_method
 
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
            "start_processes"]
@@ -131,6 +132,7 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
         raise ArgumentError("start_processes binds no processes to nodes of memory; leave numa_options out, and start the "
                             "program with numactl")
     context = multiprocessing.get_context(start_method)
+    check_start_method(context.get_start_method(), "Use start_method='spawn'")
     directory = tempfile.mkdtemp(prefix="ingot-spawn-")
     processes = [context.Process(target=_run, args=(fn, i, args, directory), daemon=daemon) for i in range(nprocs)]
     for process in processes:

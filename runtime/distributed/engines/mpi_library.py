@@ -14,6 +14,7 @@ from multiprocessing import forkserver, util
 from typing import Any, Protocol
 
 from ....ir.errors import ArgumentError
+from ...state import forks
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 
 _PAUSE = 0.001
@@ -48,8 +49,9 @@ def started(timeout: float) -> Any:
     from mpi4py import MPI
     if MPI.Is_finalized():
         raise DistBackendError("MPI was left in this process, and cannot be started again")
+    _start_server_of_forks()
+    forks.reason = "MPI runs in this process, and breaks in forked ones"
     if not MPI.Is_initialized():
-        _start_server_of_forks()
         within(lambda: _start(MPI), timeout, "MPI_Init for all ranks")
         util.Finalize(None, _leave, args=(MPI,), exitpriority=-100)
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:

@@ -455,6 +455,24 @@ def test_loaders_have_workers_in_ranks(runs, tmp_path):
         assert code == 0 and said.count("forkserver") == 2, said
 
 
+@pytest.mark.parametrize("chosen", ["for the program", "for the workers"])
+def test_workers_by_forks_are_refused(chosen, tmp_path):
+    code, said, _ = program(tmp_path, f"""
+import multiprocessing
+if __name__ == "__main__":
+    if {chosen == "for the program"}:
+        multiprocessing.set_start_method("fork")
+    dist.init_process_group()
+    context = {None if chosen == "for the program" else "fork"!r}
+    try:
+        list(ingot.utils.data.DataLoader(range(4), num_workers=1, multiprocessing_context=context))
+    except RuntimeError as error:
+        print(error, flush=True)
+    dist.destroy_process_group()
+""", 2)
+    assert code == 0 and said.count("a process cannot start by 'fork' here: MPI runs in this process") == 2, said
+
+
 def test_the_start_method_of_a_program_stays(tmp_path):
     code, said, _ = program(tmp_path, """
 import multiprocessing
