@@ -459,6 +459,13 @@ def whole_of(t: Tensor) -> Tensor:
     return root if root._part_of is None else root._part_of
 
 
+def made_whole(t: Tensor) -> Tensor:
+    """Return a new tensor as no view; nobody else has the tensor that it is a view of."""
+    if t._base is not None:
+        t._base = t._path = None
+    return t
+
+
 def memory_of(t: Tensor) -> tuple:
     """Return (array, storage, base, path, part of) for a tensor that gets the memory of `t`. A part of memory gets versions of
     its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""

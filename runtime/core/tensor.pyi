@@ -1594,10 +1594,12 @@ def shape_of(t: Tensor) -> builtins.tuple:
 def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
     """Do `t.data = ...`: give the tensor other memory (see `memory_of`); nodes that saved a leaf follow it there."""
 def known_whole(t: Tensor) -> Tensor | None:
-    """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory; None if that
-    is `t`."""
+    """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory, which nobody
+    else has, so it stays there and keeps no history alive; None if that is `t`."""
 def whole_of(t: Tensor) -> Tensor:
     """Return a tensor over all of the memory that `t` is known to be a view of; `t` itself if none is known."""
+def made_whole(t: Tensor) -> Tensor:
+    """Return a new tensor as no view; nobody else has the tensor that it is a view of."""
 def memory_of(t: Tensor) -> builtins.tuple:
     """Return (array, storage, base, path, part of) for a tensor that gets the memory of `t`. A part of memory gets versions
     of its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""

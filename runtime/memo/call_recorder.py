@@ -19,7 +19,7 @@ from ..core import specialized_calls
 from ..core.backend import HOST
 from ..core.dispatch import call, call_view, looks
 from ..core.op_observers import OpObserver
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, made_whole, wrap
 from . import call_memo
 from .call_memo import TAPED, TENSORS, is_cached_table
 
@@ -161,6 +161,8 @@ class RecordedCall:
         self.steps = [self._step(*n) for n in calls]
         self.result = self._with_slots(result)
         self.makes_new = are_new([t._a for t in tensors_of(result)], arrays)
+        looked = {step.out for step in self.steps if step.op.is_view}
+        self.made_whole = [slot for t in tensors_of(result) if t._base is None and (slot := self._slots[id(t)]) in looked]
         self._slots, self._tensors = {}, []
 
     def _take(self, text, a):
@@ -237,6 +239,7 @@ def memoised(m, args, kwargs):
     {take}
     try:
         {steps}
+        {whole}
         return {result}
     except IngotError:
         pass
@@ -268,7 +271,7 @@ class Text:
     def __init__(self, recorded: RecordedCall):
         self.recorded = recorded
         self._means: dict = {"new": _new, "look": call_view, "parts": looks, "Tensor": Tensor, "IngotError": IngotError,
-                             "overridden": overridden}
+                             "overridden": overridden, "whole": made_whole}
         self._count = 0
         self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(recorded.argument_texts)])
 
@@ -278,6 +281,7 @@ class Text:
         return self._function(_BY_OPERATORS.format(
             take=self._take,
             steps="\n        ".join([self._steps(*some) for some in alike(self.recorded.steps)]),
+            whole="; ".join([f"whole({self._value(slot)})" for slot in self.recorded.made_whole]),
             result=self._value(self.recorded.result)))
 
     def compiled(self, by_operators: Callable) -> Callable | None:

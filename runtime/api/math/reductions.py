@@ -14,7 +14,7 @@ from ....ir.ops.index.indexing import gather
 from ....ir.symbols.substitute import as_float
 from ...core.dispatch import of_every_sample, reshaped
 from ...core.node import INEXACT
-from ...core.tensor import Tensor, shape_of
+from ...core.tensor import Tensor, made_whole, shape_of
 from ...state.mode import Defaults
 from ..register import return_types
 from ..register.register import api, deliver
@@ -225,7 +225,7 @@ def values_at(kind, input, index, dim, keepdim, out):
     values = gather_along(input, index, dim[0]) if dim else ew.copy(input)
     if not keepdim:
         shape = rd.reduced_shape(shape_of(input), dim, False)
-        values, index = reshaped(values, shape), reshaped(index, shape)
+        values, index = made_whole(reshaped(values, shape)), made_whole(reshaped(index, shape))
     return return_types.deliver_all(kind, (values, index), out)
 
 

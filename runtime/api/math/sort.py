@@ -19,7 +19,7 @@ from ....ir.ops.index.order_statistics import run_starts
 from ....ir.symbols.substitute import as_int
 from ...autograd.missing_rules import without_rule
 from ...core.dispatch import kernel_of, untaped
-from ...core.tensor import Tensor, shape_of, wrap
+from ...core.tensor import Tensor, made_whole, shape_of, wrap
 from ...state.mode import tls
 from ..register import return_types
 from ..register.register import api, deliver
@@ -89,7 +89,8 @@ def one_along(kind, input, index, dim, keepdim, out):
     """Return (values, indices) of one element along `dim`; `index` has that dim, of size 1."""
     values = gather_along(as_column(input), index, dim)
     shape = tuple(input.shape[:dim]) + ((1,) if keepdim and input.ndim else ()) + tuple(input.shape[dim + 1:])
-    return return_types.deliver_all(kind, (reshape(values, shape=shape), reshape(index, shape=shape)), out)
+    pair = made_whole(reshape(values, shape=shape)), made_whole(reshape(index, shape=shape))
+    return return_types.deliver_all(kind, pair, out)
 
 
 # Search.
@@ -224,7 +225,7 @@ def _unique(input, dim, in_order, name, inverse, counts):
     if dim is None:
         rows = flattened(input)
         found, run, lengths = _distinct(rows, _order_of_elements if in_order else None, inverse, counts)
-        return _requested(found, None if run is None else reshape(run, shape=tuple(input.shape)), lengths)
+        return _requested(found, None if run is None else made_whole(reshape(run, shape=tuple(input.shape))), lengths)
     d = canonical_dim(dim, input.ndim)
     order = (d, *(i for i in range(input.ndim) if i != d))
     front = permute(input, dims=order)
@@ -234,7 +235,7 @@ def _unique(input, dim, in_order, name, inverse, counts):
     rows = reshape(front, shape=(front.shape[0], width))
     found, run, lengths = _distinct(rows, _row_order if in_order else None, inverse, counts)
     values = reshape(found, shape=(found.shape[0], *front.shape[1:]))
-    return _requested(permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, lengths)
+    return _requested(made_whole(permute(values, dims=tuple(order.index(i) for i in range(input.ndim)))), run, lengths)
 
 
 _COMPARED = FLOAT_CHARS + "?" + np.typecodes["AllInteger"]

@@ -339,3 +339,33 @@ def test_parameters_that_a_step_replaces():
     (want, _), (got, traced) = train(lambda f: f), train(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+
+
+FUNCTIONS = {
+    **{name: (lambda x, name=name: getattr(x, name)(0)) for name in (
+        "argmax", "argsort", "cummax", "flatten", "max", "median", "min", "mode", "nanmedian", "quantile", "roll",
+        "sort", "squeeze", "sum", "unbind", "unsqueeze")},
+    "aminmax": lambda x: x.aminmax(dim=0),
+    "max, a part": lambda x: x.max(0)[0],
+    "kthvalue": lambda x: x.kthvalue(1, 1),
+    "topk": lambda x: x.topk(1, 1),
+    "unique": lambda x: x.unique(return_inverse=True),
+    "unique rows": lambda x: x.unique(dim=1),
+    "runs": lambda x: x.unique_consecutive(return_inverse=True),
+    "in other dims": lambda x: x.tile(2, 2),
+}
+
+
+@pytest.mark.parametrize("size", [2, 1])
+@pytest.mark.parametrize("taped", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_views_at_each_call_or_at_none(name, taped, size):
+    def kinds(x):
+        made = FUNCTIONS[name](x)
+        return [(t._is_view(), t.requires_grad, t.is_leaf) for t in (made if isinstance(made, tuple) else (made,))]
+
+    x = ingot.linspace(0.1, 0.9, 3 * size).reshape(size, 3).requires_grad_(taped)
+    expected = kinds(x)
+    assert [kinds(x) for _ in range(3)] == [expected] * 3
+    traced = jit.trace(kinds)
+    assert [traced(x) for _ in range(3)] == [expected] * 3
