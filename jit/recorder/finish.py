@@ -51,6 +51,7 @@ def _effects_of(recorder, results) -> tuple:
     if recorder.differentiates:
         r.gained = _add_rewritten(recorder, results, r.outputs)
         _tape_views(recorder, results, r.outputs)
+        _check_hooks_of_views(recorder, results, r.outputs)
     r.shown = recorder.hosts.shown
     written = {position for position, _ in r.updates}
     if overlapping(swaps.roots_before([c for c in inputs.cells if c.source in written]), swaps.roots_before(inputs.cells)):
@@ -149,6 +150,23 @@ def _tape_views(recorder, results, outputs):
                 edge = node.edges[0]
             if is_one_of_many or is_other or key_of(edge) != key_of(recorder.inputs.histories.get(o.source)):
                 outputs[i] = replace(o, taped=True)
+
+
+def _check_hooks_of_views(recorder, results, outputs):
+    """Refuse hooks on views of inputs whose history goes on: replays derive the histories of such views from that."""
+    bases = {id(t) for t, o in zip(results, outputs) if o.rewritten}
+    returned = {id(t) for t in results}
+    for t, link in recorder.links.live():
+        base, edge = base_of(t), t._node
+        if base is t or id(base) not in bases or not (link.is_outside or id(t) in returned):
+            continue
+        while edge is not None and type(edge) is not Leaf and key_of(edge) != key_of(base._node):
+            node, _ = source_of(edge)
+            if node.post_hooks or any(kind != "retain" for kind, _ in (node.pre_hooks or {}).values()):
+                line = recorder.gradients.hooked.get(link.is_outside)
+                recorder.refuse("it registers a hook on a view of a tensor from outside to which it writes",
+                                "register it outside, behind the call, or write to a clone", line)
+            edge = node.edges[0]
 
 
 def _has_new_history(recorder, position, t) -> bool:

@@ -69,7 +69,7 @@ class GradientLog:
         self._recorder, self._changing = recorder, changing
         self.leaves: dict[int, LeafState] = {}  # by id of the leaf
         self.retained: set = set()              # positions of inputs that keep their gradients from now on
-        self._hooked: tuple | None = None       # line that registered a hook on a tensor from outside
+        self.hooked: dict = {}                  # last line that registered a hook: on a tensor from outside (True), or not
         self.detached: list = []                # (position of an input, tensor) of `detach_()`
         self.changed: dict = {}                 # position of an input: (tensor, whether it required grad at first)
         self._first_gradients: list = []        # (tensor with a leaf, its state, weak reference to its first gradient)
@@ -136,7 +136,7 @@ class GradientLog:
         r = self._recorder
         if any(hook_numbers_of(edge) != hooks for edge, hooks in r.inputs.hooks.values()):
             r.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function",
-                     self._hooked)
+                     self.hooked.get(True))
         leaves = [s.leaf for s in self.leaves.values()
                   if s.position is not None and r.inputs.sources[s.position].kind == "captured"]
         if leaves:
@@ -251,8 +251,7 @@ class GradientLog:
 
     def hooking(self, t: Tensor):
         """A hook is about to be registered on `t`: if that is an input, its hooks before are known by now."""
-        if self._recorder.link(t).is_outside:
-            self._hooked = user_line()
+        self.hooked[self._recorder.link(t).is_outside] = user_line()
 
     def detaching(self, t: Tensor):
         """`t` is about to lose its history. An input loses it in later calls, too."""

@@ -260,6 +260,8 @@ class Replay:
         attach_results([o for _, o in finish.outputs], made)
         if finish.differential is not None:
             attach(finish.differential, self, made, self._ends, before)
+        for position in finish.retained:            # some have a history only now
+            Tensor.retain_grad(self.tensors[position])
         for (_, o), t in zip(finish.outputs, made):
             if o.retains and t is not None and t.requires_grad:
                 Tensor.retain_grad(t)
@@ -273,8 +275,6 @@ class Replay:
         for position, on in finish.turns:
             if position not in finish.turned_late:
                 self.tensors[position].requires_grad_(on)
-        for position in finish.retained:
-            Tensor.retain_grad(self.tensors[position])
         new = {}
         for (position, g), at in zip(finish.grads, grads):
             if g is None or g.make is None:

@@ -196,6 +196,10 @@ ERRORS = [Row(*row) for row in (
      "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    (x * w).sum().backward()\n"
      "    w.register_post_accumulate_grad_hook(lambda p: None)\n    return x",
      "registers a hook", "outside"),
+    ("hook on a view that is written",
+     "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    v = x[1:]\n    v.mul_(w[1:])\n"
+     "    v.register_hook(lambda g: g * 2)  #!\n    return v",
+     "hook on a view", "outside"),
     ("tensor that was never used",
      "w = ingot.ones(3, requires_grad=True)\ny = (w * 2)\ndef f(x):\n    (x * y).sum().backward()  #!\n    return x",
      "never used", "same traced function"),

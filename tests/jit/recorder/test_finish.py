@@ -379,3 +379,59 @@ def test_views_keep_the_history_that_their_base_loses(write, result):
         return found
 
     assert life(jit.trace) == life(lambda f: f)
+
+
+GIVEN = {
+    "computed": lambda w: w * 2,
+    "a view": lambda w: (w * 2)[1:],
+    "a view of a view": lambda w: (w * 2).view(1, 3)[0][1:],
+    "without history": lambda w: (w * 2).detach(),
+    "a view without history": lambda w: (w * 2).detach()[1:],
+}
+MADE_OF_IT = {"itself": lambda x: x, "a view": lambda x: x[1:], "all": lambda x: x.view_as(x), "a value": lambda x: x * 2}
+MARKS = {
+    "retains": lambda t, seen: t.retain_grad(),
+    "hook": lambda t, seen: t.register_hook(lambda g: g * t),
+    "looks": lambda t, seen: t.register_hook(lambda g: seen.append(g.tolist())),
+    "before the node": lambda t, seen: t.grad_fn.register_prehook(lambda gs: (gs[0] * 2,)),
+}
+
+
+@pytest.mark.parametrize("order", ["write, mark", "mark, write"])
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("made", MADE_OF_IT)
+@pytest.mark.parametrize("given", GIVEN)
+def test_marks_on_written_arguments_are_there_at_each_call(given, made, mark, order):
+    """Or the function is refused. Backwards through the mark, past it, and of its gradient give what they do in eager code."""
+    def life(wrap, returns):
+        seen: list = []
+
+        def step(x, u):
+            t = MADE_OF_IT[made](x) if order == "mark, write" else None
+            if t is not None:
+                MARKS[mark](t, seen)
+            x.mul_(u)
+            if t is None:
+                t = MADE_OF_IT[made](x)
+                MARKS[mark](t, seen)
+            return t if returns else None
+
+        step, found = wrap(step), []
+        for call in range(3):
+            w, u = ingot.linspace(0.5, 1.5, 3).requires_grad_(), (ingot.ones(1) * (call + 2)).requires_grad_()
+            x = GIVEN[given](w)
+            try:
+                result = step(x, u)
+                for t in (x,) if result is None else (x, result):
+                    first, = ingot.autograd.grad((t * t).sum(), [u], create_graph=True)
+                    found.append((first.tolist(), ingot.autograd.grad((first * first).sum(), [u])[0].tolist()))
+                found.append([t.grad if t is None else t.grad.tolist() for t in (x, result) if t is not None and t._retains])
+            except jit.TraceError:
+                return None
+            except Exception as error:
+                found.append(type(error).__name__)
+        return found, seen
+
+    for returns in (True, False):
+        expected, got = life(lambda f: f, returns), life(jit.trace, returns)
+        assert got is None or got == expected, returns
