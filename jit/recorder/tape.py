@@ -7,7 +7,6 @@ nodes where gradients of gradients are asked for.
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device import Device
-from ...runtime.core.node import ComplexNode, Leaf, Node, Output, source_of
+from ...runtime.core.node import ComplexNode, Leaf, Node, Output, label_of, source_of
 from ...runtime.core.tensor import Size, Tensor
 from ...runtime.nn.base.parameter import Parameter
 from ..proxies.lazy_scalars import LazyScalar
@@ -99,6 +98,7 @@ class TapeNode:
     results: frozenset
     hooks: tuple = ((), ())         # before its rule, as (which result, hook), and behind it
     is_used_up: bool = False        # whether a backward frees it
+    error: str = ""                 # the message with which its rule raises, as the function has overwritten what it reads
 
 
 @dataclass
@@ -130,6 +130,7 @@ class Tape:
     used_up   for each node that a backward uses up, the numbers of the results that lead to it
     reading   numbers of all results whose backward reads saved values
     ends      positions of the inputs to which the results lead
+    labels    names of the eager nodes of the results
     kept      numbers of the results that hooks or attributes of a ctx hold
     refusal   why no nodes can be restored, if so
     """
@@ -140,6 +141,7 @@ class Tape:
     used_up: frozenset
     reading: frozenset
     ends: frozenset
+    labels: tuple
     kept: frozenset = frozenset()
     refusal: str = ""
 
@@ -265,7 +267,7 @@ class _Reader:
         ends = frozenset([self._stops[key] for key in map(key_of, [*roots, *[e for n in nodes for e in n.edges]])
                           if key in self._stops])
         return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, ends,
-                    frozenset(self._kept_results), self._refusal)
+                    tuple([label_of(edge) for edge in roots]), frozenset(self._kept_results), self._refusal)
 
     def _reach(self, roots) -> dict:
         """Return {node: numbers of the results that lead to it}."""
@@ -291,9 +293,12 @@ class _Reader:
         return Inner(numbers[edge], None) if edge in numbers else None
 
     def _node_of(self, node, numbers, results) -> TapeNode:
+        error = ""
         if type(node) in OWN and type(node.saved) is tuple:
-            with suppress(AutogradError):       # (the recorded backward raises, too)
+            try:
                 node.values()
+            except AutogradError as e:      # (the recorded backward raises, too)
+                error = str(e)
         memories = {id(storage): self._memory(storage, version, node, results) for storage, version in node.saved_memory}
         hooks = self._hooks_of(node, numbers)
         if isinstance(node, FunctionNode):
@@ -306,7 +311,7 @@ class _Reader:
         traced = node.traced or (None,) * len(node.saved)
         saved = tuple([self._saved(*pair, memories, node.guards) for pair in zip(node.saved, traced)])
         return TapeNode(kind, node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
-                        node.outs, node.inexact_outs, results, hooks, node.is_used_up)
+                        node.outs, node.inexact_outs, results, hooks, node.is_used_up, error)
 
     def _hooks_of(self, node, numbers) -> tuple:
         """Return the hooks of a node, those of `retain_grad()` aside, which only note what arrives."""
@@ -319,6 +324,8 @@ class _Reader:
         attributes, tensors = node.state() or ({}, ())
         if node.state() is None:
             self._refusal = f"{node.cls.__name__} takes sparse tensors, or saved tensors under hooks"
+        if any(s and s.storage.was_overwritten(s.version) for s in tensors):
+            self._refusal = f"what {node.cls.__name__} saved was overwritten"
         attributes = {name: self._kept(x, f"attribute {name} of the ctx of {node.cls.__name__}", node, numbers)
                       for name, x in attributes.items()}
         saved = tuple([s and (self._saved(s.array, s.traced, memories, ((s.storage, s.version),)), self._edge(s.edge, numbers),

@@ -235,7 +235,6 @@ def _needed(nodes, values, numbers=None):
 class TraceNode:
     """The node on the tape for one replay of a trace."""
 
-    label = "TraceBackward"
     op = None
 
     def __init__(self, differential, edges, residuals, guards, outs, symbols=(), ends=()):
@@ -248,19 +247,27 @@ class TraceNode:
         self.outs = outs
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
-        self.precomputed: list | None = None           # what `whole` gave for the gradients that come next
+        self.precomputed: tuple = ((), None)      # gradients that come next, and what a job gave for them
         self.freed: frozenset = frozenset()     # numbers of the results whose nodes a backward has used up,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
         self.rules: Any = None                  # the eager nodes, once they are restored,
         self.kept: dict = {}                    # and the results, by number, that these hold
 
-    def name(self) -> str:
-        return self.label
+    @property
+    def label(self) -> str:
+        """The name of the eager node of all results; one of its own, if there are several such names."""
+        labels = set() if self.differential is None else {*self.differential.tape.labels}
+        return labels.pop() if len(labels) == 1 else "TraceBackward"
+
+    def label_at(self, index) -> str:
+        return self.label if self.differential is None else self.differential.tape.labels[index]
 
     @property
     def next_functions(self):
         return next_functions(self.edges)
 
+    name = Node.name
+    __repr__ = Node.__repr__
     _sequence_nr = Node._sequence_nr
     register_hook = Node.register_hook
     register_prehook = Node.register_prehook
@@ -281,8 +288,9 @@ class TraceNode:
         if self.rules is not None:
             return slots
         d = self.differential
-        earlier = self._earlier(engine, slots) if d is not None and d.starts and self.precomputed is None else {}
-        made, self.precomputed = self.precomputed or self._computed(engine, slots, earlier=earlier), None
+        (given, made), self.precomputed = self.precomputed, ((), None)
+        if made is None or not all(map(is_, slots, given)):
+            made = self._computed(engine, slots, earlier=self._earlier(engine, slots) if d is not None and d.starts else {})
         grads = [None if g is None else self._gradient(g, made) for g in d.positions_for(slots)]
         for error in [] if d is None else d.errors:
             if not error.results.isdisjoint(self.going):
@@ -295,24 +303,27 @@ class TraceNode:
 
     def looks_inside(self, engine, slots):
         """Show the gradients of results to hooks and the caller. Gradients of results from which others are computed are inside
-        of the job, so the job runs first where something looks at them. Restored nodes show their gradients themselves."""
+        of the job, so the job runs where something looks at them, behind the hooks of the other results. Restored nodes show
+        their gradients themselves."""
         d = self.differential
         if self.rules is not None:
             return slots
         if not self._looked_at(engine):
             return engine.show(self, slots)
+        hooks = list((self.pre_hooks or {}).values()) if engine.hooked else []
+        slots = engine.run_tensor_hooks(self, list(slots), [h for h in hooks if h[0] != "retain" and h[0] not in d.passing])
         made = self._computed(engine, slots, wholly=True)
         there = {i for i, g in enumerate(slots) if g is not None}
         whole = [made[d.passing[i][0]] if i in d.passing and not d.passing[i][1].isdisjoint(there) else g
                  for i, g in enumerate(slots)]
-        shown = engine.show(self, list(whole))
-        if all(map(is_, shown, whole)):
-            self.precomputed = made
-            return slots
-        if any(shown[i] is not whole[i] for i in d.passing):
+        shown = engine.run_tensor_hooks(self, list(whole), [h for h in hooks if h[0] == "retain" or h[0] in d.passing])
+        if engine.targets is not None:
+            engine.capture(self, shown)
+        if not all(map(is_, shown, whole)):
             raise AutogradError("a hook gave another gradient for a result of a traced function from which the function "
                                 "computed other results; register it inside of the function")
-        return [g if i in d.passing else shown[i] for i, g in enumerate(slots)]
+        self.precomputed = slots, made
+        return slots
 
     def _looked_at(self, engine) -> bool:
         """Return whether something looks at the gradient of a result from which others are computed."""
@@ -382,7 +393,7 @@ class TraceNode:
     def _kept(self) -> str:
         """Return what keeps the eager nodes from being restored, or an empty text."""
         d = self.differential
-        if d.errors:
+        if not {str(e.exception) for e in d.errors} <= {n.error for n in d.tape.nodes}:
             return "its backward raises"
         if self.residuals is None:
             return "what it had saved is freed"

@@ -12,7 +12,7 @@ from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device_array import zeros_on_device_of
-from ...runtime.core.node import Output, hooks_of
+from ...runtime.core.node import ForbiddenNode, Output, hooks_of
 from ...runtime.core.storage import Storage
 from ...runtime.core.tensor import wrap
 from ...runtime.state.structure import add_hook
@@ -101,7 +101,11 @@ class _Restorer:
         if spec.is_used_up and not guards:      # by its guards, a node knows that it is to be freed
             guards.append(Storage().guard())
         params = {name: self._plain(x) for name, x in spec.params.items()}
-        node = spec.kind(spec.op, params, tuple(map(self.edge, spec.edges)), saved, tuple(guards))
+        edges = tuple(map(self.edge, spec.edges))
+        if spec.error:
+            node = ForbiddenNode(spec.kind(spec.op, params, (), (), ()).label, edges, spec.error)
+        else:
+            node = spec.kind(spec.op, params, edges, saved, tuple(guards))
         if spec.outs is not None:
             node.outs, node.inexact_outs = tuple(map(self._plain, spec.outs)), spec.inexact_outs
         return node

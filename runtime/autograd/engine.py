@@ -220,7 +220,7 @@ class Backward:
     def show(self, node, g):
         """Pass a gradient to hooks and the caller; return their result."""
         if node.pre_hooks and self.hooked:
-            g = self.run_tensor_hooks(node, g)
+            g = self.run_tensor_hooks(node, g, node.pre_hooks.values())
         if self.targets is not None:
             self.capture(node, g)
         return g
@@ -304,10 +304,10 @@ class Backward:
         """Return a tensor from a hook as this run's kind of value."""
         return g if self.on_tensors or g is None or is_sparse(g) else g._a
 
-    def run_tensor_hooks(self, node, g):
-        """Run tensor hooks in the order of registration, then retain_grad. Hooks of one tensor get one object unless one
-        returns another, so a later hook sees attributes that an earlier one set."""
-        hooks = [h for h in list(node.pre_hooks.values()) if h[0] != "node"]
+    def run_tensor_hooks(self, node, g, hooks):
+        """Run tensor hooks of a node in the order of registration, then retain_grad. Hooks of one tensor get one object unless
+        one returns another, so a later hook sees attributes that an earlier one set."""
+        hooks = [h for h in list(hooks) if h[0] != "node"]
         seen: dict = {}
         for which, hook in sorted(hooks, key=lambda h: h[0] == "retain"):
             if which == "retain":

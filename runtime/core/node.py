@@ -97,6 +97,10 @@ class Node:
     def name(self) -> str:
         return self.label
 
+    def label_at(self, index) -> str:
+        """Return the name to print for one of the results."""
+        return self.label
+
     @property
     def metadata(self) -> dict:
         """A dict for user data."""
@@ -239,7 +243,7 @@ def next_functions(edges) -> tuple:
 
 def shown(node):
     """Return a node for users: its class has the node's name (`type(t.grad_fn).__name__`)."""
-    if isinstance(node, Node):
+    if node is not None:
         kind = type(node)
         if kind.__name__ != node.label:
             found = _shown.get((kind, node.label))
@@ -478,6 +482,12 @@ def hooks_of(owner, name):
 def source_of(node):
     """Return (node, number of the result) of a tensor's history."""
     return (node.source, node.index) if type(node) is Output else (node, 0)
+
+
+def label_of(edge) -> str:
+    """Return the name of the node behind a tensor that is no leaf."""
+    node, index = source_of(edge)
+    return node.label_at(index)
 
 
 # `p.data = new` between forward and backward: a node that saved the leaf `p` reads its new data, as in PyTorch. The storage

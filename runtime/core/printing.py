@@ -11,6 +11,7 @@ from ...ir.errors import ArgumentError
 from ..state.mode import Defaults, tls
 from ..state.switches import Switch
 from .device_array import DeviceArray
+from .node import label_of
 from .tensor import Tensor
 
 
@@ -154,7 +155,7 @@ def _suffixes(t) -> list:
     if t._a.__class__ is DeviceArray:
         found.insert(0, f"device='{t.device}'")
     if t.grad_fn is not None:
-        found.append(f"grad_fn=<{t.grad_fn.label}>")
+        found.append(f"grad_fn=<{label_of(t._node)}>")
     elif t.requires_grad:
         found.append("requires_grad=True")
     return found

@@ -11,6 +11,7 @@ from ....ir.errors import ArgumentError, DTypeError
 from ....ir.opdef.aval import Aval, canonical_dim
 from ...autograd.backward import backward
 from ...core.composite_tensors import PARTS
+from ...core.node import label_of
 from ...core.printing import closed, is_implied, part_text
 from ...core.tensor import NotOneError, Size, Tensor
 from ...interop.tensor_protocols import ExportError
@@ -256,7 +257,7 @@ class SparseTensor(Tensor):
         facts += [f"dtype={self.dtype!r}"] * (not is_implied(self.dtype))
         facts.append(f"layout={self.layout!r}")
         if self.requires_grad:
-            facts.append("requires_grad=True" if self.is_leaf else f"grad_fn=<{self.grad_fn.label}>")
+            facts.append("requires_grad=True" if self.is_leaf else f"grad_fn=<{label_of(self._v._node)}>")
         head = "tensor("
         parts = [part_text(name, part, len(head)) for name, part in self._shown()]
         return closed(head + (",\n" + " " * len(head)).join(parts), facts, len(head), apart=self.layout == "sparse_coo")

@@ -1,6 +1,7 @@
 """Memory that eager nodes save: a write between a traced call and its backward means what it means in eager code."""
 
 import itertools
+import re
 
 import pytest
 
@@ -238,3 +239,33 @@ def test_user_code_in_a_backward_reads_what_memory_holds_by_then(name, leaf, giv
         return found, w.tolist()
 
     assert life(jit.trace(READS[name])) == life(READS[name])
+
+
+NAMES = {
+    "product": lambda x: x * 2,
+    "sum": lambda x: (x * x).sum(),
+    "function": lambda x: Cube.apply(x),
+    "several of one": lambda x: x.max(0),
+    "view": lambda x: x.exp()[1:],
+    "a view of it": lambda x: x[1:],
+    "written": lambda x: x.mul_(2),
+    "written inside": lambda x: (lambda y: (y.add_(1), y)[1])(x.exp()),
+    "a part written": lambda x: (lambda y: (y[1:].mul_(2), y)[1])(x.exp()),
+    "different ones": lambda x: (x.exp(), x.sin(), x + 1),
+    "beside views": lambda x: (lambda y: (y, y[1:], y.detach()[1:]))(x.exp()),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_name_the_eager_operator(name):
+    def names(f):
+        made = f(ingot.linspace(0.5, 1.5, 3).requires_grad_() * 1)
+        made = made if isinstance(made, tuple) else (made,)
+        return [re.findall("grad_fn=<.*?>", repr(t)) for t in made], [
+            t.grad_fn and (t.grad_fn.name(), type(t.grad_fn).__name__, repr(t.grad_fn)) for t in made]
+
+    expected, traced = names(NAMES[name]), jit.trace(NAMES[name])
+    for _ in range(3):
+        printed, nodes = names(traced)
+        assert printed == expected[0]
+        assert nodes == expected[1] or name in ("different ones", "beside views")    # one node stands for all of them

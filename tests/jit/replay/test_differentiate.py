@@ -122,19 +122,69 @@ ELSEWHERE = {
     "a tensor outside": lambda y, x, w, v: autograd.grad((y * v).sum(), [v]),
     "the end": lambda y, x, w, v: autograd.grad(y.sum(), [x]),
     "all": lambda y, x, w, v: (y * v).sum().backward(),
+    "no end, differentiated": lambda y, x, w, v: second(y, [w]),
+    "the end, differentiated": lambda y, x, w, v: second(y, [x]),
+    "a tensor outside, differentiated": lambda y, x, w, v: second(y * v, [v]),
 }
 
 
+def second(y, ends):
+    first = autograd.grad((y * y).sum(), ends, create_graph=True, allow_unused=True)
+    return [None if g is None else autograd.grad((g * g).sum(), ends, retain_graph=True) for g in first]
+
+
+OVERWRITTEN = {
+    "one": (lambda x, w: overwritten(x, w), 0),
+    "the other": (lambda x, w: (overwritten(w, x), x.exp()), 1),
+    "a part": (lambda x, w: (overwritten(w, x), x.exp() * w.tanh(), w.sin()), 1),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
 @pytest.mark.parametrize("way", ELSEWHERE)
-def test_a_backward_that_raises_does_so_only_on_the_way(way):
-    traced = jit.trace(overwritten)
+def test_a_backward_that_raises_does_so_only_on_the_way(way, name):
+    function, number = OVERWRITTEN[name]
+    traced = jit.trace(function)
     for _ in range(3):
         found = []
-        for f in (overwritten, traced):
+        for f in (function, traced):
             x, w, v = [ingot.linspace(0.5, 1.5, 3).requires_grad_() for _ in range(3)]
-            found.append(outcome(lambda f=f, x=x, w=w, v=v: ELSEWHERE[way](f(x * 1, w * 2), x, w, v))[0])
-            found.append([None if t.grad is None else t.grad.tolist() for t in (x, w, v)])
-        assert found[:2] == found[2:]
+            made = f(x * 1, w * 2)
+            y = made[number] if type(made) is tuple else made
+            ended = outcome(lambda y=y, x=x, w=w, v=v: ELSEWHERE[way](y, x, w, v))[0]
+            found.append((ended, [None if t.grad is None else t.grad.tolist() for t in (x, w, v)]))
+        assert found[0] == found[1]
+
+
+CHAINS = {
+    "two": lambda x: (lambda y: (y, y.tanh()))(x.exp()),
+    "three": lambda x: (lambda y: (y, y.tanh(), (y * x).sin()))(x.exp()),
+    "a chain": lambda x: (lambda y, z: (y, z, z.exp()))(x * 2, (x * 2).sin()),
+    "an argument that is written": lambda x: (lambda y: (y.mul_(2), y.cumsum(0)))(x * 1),
+    "a view": lambda x: (lambda y: (y, y[1:] * 2))(x.exp()),
+}
+
+
+@pytest.mark.parametrize("ways", [*itertools.product(("", "triples", "looks"), repeat=2)], ids="-".join)
+@pytest.mark.parametrize("name", CHAINS)
+def test_hooks_of_results_come_before_the_gradients_of_those_that_they_are_computed_from(name, ways):
+    def life(wrap):
+        f, found = wrap(CHAINS[name]), []
+        for call in range(3):
+            x, seen = ingot.linspace(0.5, 1.5, 3).requires_grad_(), []
+            results = f(x)
+            for t, way in zip(results[::-1], ways):     # the last results lead to none
+                if way:
+                    t.register_hook(HOOKED[way](seen))
+            results[0].retain_grad()
+            loss = sum((t * t * (k + call)).sum() for k, t in enumerate(results))
+            gradients = autograd.grad(loss, [*results, x], allow_unused=True, retain_graph=True)
+            loss.backward()
+            found.append(([plain(g) for g in (*gradients, x.grad, results[0].grad)], sorted(seen)))
+        return found
+
+    found = outcome(lambda: life(jit.trace))
+    assert found == outcome(lambda: life(lambda f: f)) or (ways[1] == "triples" and "register it inside" in str(found))
 
 
 def state(t):
