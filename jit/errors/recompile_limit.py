@@ -10,9 +10,10 @@ The rule, in measured seconds of the calling thread:
 3. Calls **rest** if looking for a recording and replaying it takes longer than the eager call: they run without a look, until
    looks take at most `LOOK` of the time. A resting call takes `PASSING_ON` longer than an eager one. A look after a rest is
    expected to take as long as one that finds nothing. The last call of a rest is timed, and decides about the next one.
-4. Recordings **in a row** for one reason, after a first one, are useless until one of them is replayed. The third is worth a
-   warning. From the `PATIENCE`-th on no call is recorded for a while, twice as long after each. A replay of one of them ends
-   that.
+4. Recordings **in a row** for one reason, after a first one, are useless until one of them is replayed. From the
+   `PATIENCE`-th on no call is recorded for a while, twice as long after each. A replay of one of them ends that.
+5. The third recording for one **cause** is worth a warning, and so is the sixth for any causes, unless `PAYS` replays for
+   each came since the second.
 
 Costs do not count if the limit is `by_count`, as `fullgraph` asks, while calls are profiled, and under
 `use_deterministic_algorithms`: products of a replay may differ from those of eager code in the last place. A clock that stands
@@ -34,6 +35,8 @@ FREE = 10
 INVEST, LOOK = 0.15, 0.1
 UNKNOWN = 20            # recordings that take as long as a first compilation, as far as one can know
 IN_A_ROW, PATIENCE = 3, 16
+PAYS = 16               # replays that pay for a recording, about
+MOST_CAUSES = 64        # that are told apart
 LONGEST_PAUSE = 2048    # calls
 LONGEST_REST = 1024     # calls
 SAMPLES, FEWEST = 3, 2  # timed eager calls of which the shortest counts, and how many of them are needed
@@ -54,23 +57,49 @@ def kind_of_reason(reason: str) -> str:
     return _VALUE.sub(lambda found: f"{found[1] or ''} #", text) + mark + place
 
 
-class Streak:
-    """Useless recordings in a row for one kind of reason; `unused` has the templates of the latest ones."""
+class Recordings:
+    """Recordings of one function by the kind of reason for them: useless ones in a row, of which `unused` has the templates of
+    the latest ones, and all. Those without a kind are the first one, and those that make a number an input."""
 
     def __init__(self):
-        self.clear()
+        self._count, self._of_no_kind, self._seconds = 0, 0, 0.0
+        self._counts: dict = {}         # kind -> (recordings, replays before its own first one)
+        self.end_row()
 
-    def clear(self):
-        self.kind, self.count, self.seconds = "", 0, 0.0
+    def end_row(self):
+        self._kind, self.in_a_row = "", 0
         self.unused: list = []
 
-    def add(self, kind: str, seconds: float, template):
-        """Count a recording; start again if it has another reason. A recording without one fits any."""
-        if kind and self.kind and kind != self.kind:
-            self.clear()
-        self.kind, self.count, self.seconds = kind or self.kind, self.count + 1, self.seconds + seconds
+    def add(self, kind: str, template):
+        """Count a recording in a row; start again if it has another reason. A recording without one fits any."""
+        if kind and self._kind and kind != self._kind:
+            self.end_row()
+        self._kind, self.in_a_row = kind or self._kind, self.in_a_row + 1
         if template is not None:
             self.unused = [*self.unused[1 - PATIENCE:], template]
+
+    def without_use(self, kind: str, seconds: float, looks: int) -> str:
+        """Count a recording, the last of so many calls that were recorded or replayed. Return how often was recorded without
+        use, in words, or nothing. Up to two recordings without a kind count for each kind."""
+        self._count, self._seconds = self._count + 1, self._seconds + seconds
+        replays = looks - self._count
+        if not kind:
+            self._of_no_kind = min(self._of_no_kind + 1, IN_A_ROW - 1)
+        if not kind or self._seconds == 0:
+            return ""
+        own, every = self._of_kind(kind, replays), self._of_kind("", replays)
+        if own[0] >= IN_A_ROW and own[1] < PAYS * own[0]:
+            return f"was recorded {own[0]} times for one reason, and {own[1]} calls were replayed meanwhile"
+        if every[0] >= 2 * IN_A_ROW and every[1] < PAYS * every[0]:
+            return f"was recorded {every[0]} times, and {every[1]} calls were replayed meanwhile"
+        return ""
+
+    def _of_kind(self, kind, replays) -> tuple:
+        """Count a recording; return how many there were of its kind, and how many replays since its own first one."""
+        count, before = self._counts.get(kind, (self._of_no_kind, replays))
+        if kind in self._counts or len(self._counts) < MOST_CAUSES:
+            self._counts[kind] = count + 1, before
+        return count + 1, replays - before
 
 
 class EagerTimes:
@@ -141,7 +170,7 @@ class RecompileLimit:
     _typical: ClassVar[dict] = {}       # expected seconds of each kind of investment, over all functions
 
     def __init__(self, by_count: bool = False, first: int = 0):
-        self.by_count, self.watched, self.streak, self.invested = by_count, not by_count, Streak(), 0.0
+        self.by_count, self.watched, self.recordings, self.invested = by_count, not by_count, Recordings(), 0.0
         self._first = self._number = first
         self._counted = first + FREE    # number of the last call that counts in `_worth` and `_spent`
         self._eager, self.looks = EagerTimes(), Looks()
@@ -283,16 +312,17 @@ class RecompileLimit:
         """Whether no call is recorded for a while."""
         return self._number <= self._pause_end
 
-    def recorded(self, reason: str, seconds: float, template=None) -> bool:
-        """Count a recording; return whether it is the third useless one in a row, or a later one. `reason` is empty for a first
-        one. `template` recognises its replays; it is None if the recording was thrown away."""
+    def recorded(self, reason: str, seconds: float, template=None, looks: int = 0) -> str:
+        """Count a recording, the last of so many calls that were recorded or replayed. Return in words how often was recorded,
+        if that is worth a warning. `reason` is empty for a first one. `template` recognises its replays; it is None if the
+        recording was thrown away."""
         self.looks.records = True
         self.invest("recording", max(0.0, seconds - self._eager.seconds))
         kind = kind_of_reason(reason)
-        self.streak.add(kind, seconds, template)
-        if self.streak.count >= PATIENCE:
+        self.recordings.add(kind, template)
+        if self.recordings.in_a_row >= PATIENCE:
             self.pause()
-        return self.streak.count >= IN_A_ROW and bool(kind) and self.streak.seconds > 0
+        return self.recordings.without_use(kind, seconds, looks)
 
     def pause(self):
         """Record no call for a while: a recording was of no use, and the next ones will not be either."""
@@ -301,6 +331,6 @@ class RecompileLimit:
 
     def replayed(self, template):
         """Note a replay that led to a template."""
-        if any(template is t for t in self.streak.unused):
-            self.streak.clear()
+        if any(template is t for t in self.recordings.unused):
+            self.recordings.end_row()
             self._pause = self._pause_end = 0

@@ -173,9 +173,10 @@ class MissHandler:
         """Run the function eagerly, record it, and return its result; `call.met` holds the entries that lack this path."""
         start = self.limit.clock()
         result, why, template = self._record(call, family)
-        if self.limit.recorded("" if call.reason is FIRST else why, self.limit.clock() - start, template):
-            self._complain(f"was recorded {IN_A_ROW} times in a row, and none of these recordings was used again. "
-                           f"The last one: {why}")
+        looks = self.stats["calls"] - self._rested
+        count = self.limit.recorded("" if call.reason is FIRST else why, self.limit.clock() - start, template, looks)
+        if count:
+            self._complain(f"{count}. The last reason: {why}")
         return result
 
     def _record(self, call, family) -> tuple:

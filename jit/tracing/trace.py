@@ -289,7 +289,7 @@ class Traced:
                 raise TakesLocks(entry.locks)
             try:
                 call.result, template = entry.tree.run(call.leaves, symbols, call)
-                if self._misses.limit.streak.unused:
+                if self._misses.limit.recordings.unused:
                     self._misses.limit.replayed(template)
                 self._enter_quick_call(self._quick_call(call, entry, symbols))
                 return True

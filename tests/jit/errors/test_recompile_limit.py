@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import warnings
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -106,7 +108,7 @@ class Function:
         seconds = self.costs.recording + self.costs.eager
         reason = f"k is {number}; keep it [a.py:3, in f]" if number > 1 else ""
         self.now += seconds
-        if self.limit.recorded(reason, seconds, self.recorded[need]) and not self.warned:
+        if self.limit.recorded(reason, seconds, self.recorded[need], self.replays + len(self.recordings)) and not self.warned:
             self.warned = number
         return None
 
@@ -220,13 +222,13 @@ def test_a_recording_that_is_used_ends_a_pause():
     assert function.recordings == [*range(1, PATIENCE + 1), PATIENCE + 2, PATIENCE + 3]
 
 
-def test_useless_recordings_are_said_at_the_third_in_a_row():
-    function = Function(lambda i: i)
-    function.run(1, 6)
-    assert function.warned == 3
-    function = Function(lambda i: i // 2)
-    function.run(1, 10)
-    assert not function.warned
+@pytest.mark.parametrize("needs, pays", [
+    (lambda i: i, False), (lambda i: i // 2, False), (lambda i: i // 5, False), (lambda i: i % 2 and i, False),
+    (lambda i: i // 60, True)])
+def test_recordings_that_do_not_pay_are_said_at_the_third(needs, pays):
+    function = Function(needs, Costs(compiling=0.0, recording=0.1, look=0.0))
+    function.run(1, 500)
+    assert function.warned == (0 if pays else function.recordings[2]) and len(function.recordings) > 6
 
 
 @pytest.mark.parametrize("reason, other, same", [
@@ -241,6 +243,74 @@ def test_useless_recordings_are_said_at_the_third_in_a_row():
     ("runs [file2.py:3, in f]", "runs [file3.py:3, in f]", False)])
 def test_reasons_are_compared_without_their_numbers(reason, other, same):
     assert (kind_of_reason(reason) == kind_of_reason(other)) is same
+
+
+# Warnings of traced functions.
+
+
+class Named:
+    """State of which a function reads a text."""
+
+    text, number = "", 0
+
+
+def moved(x):
+    Named.number += 1
+    return x * len(str(Named.number))
+
+
+def of_mixture(x):
+    """A mixture of experts with a capacity."""
+    chosen, start, parts = x[:, :3].argmax(-1), 0, []
+    rows = x[chosen.argsort()]
+    for n, size in enumerate(ingot.bincount(chosen, minlength=3).tolist()):
+        parts.append(rows[start:start + size][:4] * n)
+        start += size
+    return ingot.cat(parts)
+
+
+def named_by(i):
+    Named.text = f"{i} of many"
+    return ingot.ones(2),
+
+
+# Cause -> (function, arguments of call i, name of what changes).
+CAUSES = {
+    "number": (lambda x, n: x * len("%d" % n), lambda i: (ingot.ones(2), i), r"\bn\b"),
+    "text": (lambda x, name: x * len(name), lambda i: (ingot.ones(2), f"{i}!"), r"\bname\b"),
+    "text that is returned": (lambda x, n: (x + 1, f"step {n}"), lambda i: (ingot.ones(2), i), r"\bn\b"),
+    "object": (lambda x, f: f(x), lambda i: (ingot.ones(2), lambda v: v * 2), r"\bf\b"),
+    "shape": (lambda x: x.reshape(int(str(x.shape[0])), -1) * 2, lambda i: (ingot.ones(4 + i, 4),), r"x\.shape\[0\]"),
+    "value": (lambda x: x * float(str(x.sum().item())), lambda i: (ingot.full((2,), float(i)),), r"item\(\)"),
+    "length of a result": (lambda x: [x] * int(x.sum().item()), lambda i: (ingot.full((1,), float(i)),), r"item\(\)"),
+    "lengths": (lambda x, lengths: [x[:n].sum() for n in lengths.tolist()],
+                lambda i: (ingot.ones(40), ingot.tensor([i + 1, 3])), r"tolist\(\)"),
+    "mixture": (of_mixture, lambda i: (ingot.randn(20, 3) + ingot.arange(3) * (i % 7),), r"tolist\(\)"),
+    "attribute": (lambda x: x * len(Named.text), named_by, r"Named\.text"),
+    "number that it moves": (moved, lambda i: (ingot.ones(2),), r"Named\.number"),
+}
+
+
+@pytest.mark.parametrize("turn", [lambda i: i, lambda i: i // 2, lambda i: i if i % 3 else 0],
+                         ids=["each call", "in pairs", "with one that comes again"])
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_third_recording_says_what_changes_and_where(cause, turn, monkeypatch):
+    """All takes the same time, so that each miss is recorded."""
+    ticks = count(1)
+    monkeypatch.setattr(RecompileLimit, "clock", staticmethod(lambda: next(ticks) * 1e-6))
+    function, arguments, name = CAUSES[cause]
+    traced = jit.trace(function)
+    ingot.manual_seed(0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for i in range(30):
+            traced(*arguments(turn(i)))
+            if traced.stats()["compiles"] == 3:
+                break
+    assert [w.category for w in said] == [jit.TracerWarning], traced.stats()["misses"]
+    text = str(said[0].message)
+    assert re.search(name, text) and f"{os.path.basename(__file__)}:" in text and re.search(
+        "[;:] (pass|keep|pad|leave|make|use|return)", text), text
 
 
 # Programs in which something changes at each call.
