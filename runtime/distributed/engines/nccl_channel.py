@@ -129,6 +129,10 @@ class NCCLChannel(Channel):
         used(out, self._stream.handle)
         return out
 
+    def _target(self, out: DeviceArray) -> DeviceArray:
+        """Return memory in rows for an array: its own, if that is so."""
+        return self._room(out.shape, out.dtype, out if out.is_contiguous else None)
+
     # Arrays.
 
     def takes(self, *arrays) -> bool:
@@ -195,17 +199,21 @@ class NCCLChannel(Channel):
     def all_gather(self, a, note: str, outs=None) -> list:
         """Return every rank's array, on every rank."""
         n, src = self.group.size(), self._read(a)
-        if isinstance(outs, DeviceArray) and outs.is_contiguous:
-            rows = self._room((), None, outs)
-            self._enter(note, [("ncclAllGather", (src.pointer, rows.pointer, src.nbytes, BYTES))])
-            return [rows[r] for r in range(n)]
+        if outs is not None:
+            outs = [outs[r] for r in range(n)]
+        if outs is not None and all(out.size == a.size for out in outs) and _are_adjacent(outs):
+            for out in outs:
+                used(out, self._stream.handle)
+            self._enter(note, [("ncclAllGather", (src.pointer, outs[0].pointer, src.nbytes, BYTES))])
+            return outs
         if outs is None or all(out.size == a.size for out in outs):
             rows = empty(self.device, (n, *a.shape), a.dtype)
             self._enter(note, [("ncclAllGather", (src.pointer, rows.pointer, src.nbytes, BYTES))])
             found = [rows[r] for r in range(n)]
         else:
-            found = [src if r == self.group.rank() else empty(self.device, out.shape, out.dtype) for r, out in enumerate(outs)]
-            self._enter(note, [("ncclBroadcast", (f.pointer, f.pointer, f.nbytes, BYTES, r)) for r, f in enumerate(found)])
+            found = [src if r == self.group.rank() else self._target(out) for r, out in enumerate(outs)]
+            self._enter(note, [("ncclBroadcast", (f.pointer, f.pointer, f.nbytes, BYTES, r)) for r, f in enumerate(found)
+                               if f.nbytes])
         return found if outs is None else self._deliver(found, outs)
 
     def reduce_scatter(self, pieces, op, note: str, out=None):
@@ -220,7 +228,7 @@ class NCCLChannel(Channel):
         else:
             srcs = [self._read(p) for p in pieces]
             self._enter(note, [("ncclReduce", (p.pointer, out.pointer, *self._reduction(p, op), r))
-                               for r, p in enumerate(srcs)])
+                               for r, p in enumerate(srcs) if p.nbytes])
             return out
         self._enter(note, [("ncclReduceScatter", (src.pointer, out.pointer, *self._reduction(mine, op)))])
         return out
@@ -245,7 +253,7 @@ class NCCLChannel(Channel):
     def exchange(self, note: str, sends: list, receives: list, peers):
         """Send arrays to positions, and fill arrays from positions, all at once: (position, array) each."""
         srcs = [(r, self._read(a)) for r, a in sends]
-        rooms = [(r, self._room((), None, a) if a.is_contiguous else empty(self.device, a.shape, a.dtype)) for r, a in receives]
+        rooms = [(r, self._target(a)) for r, a in receives]
         calls = [("ncclSend", (a.pointer, a.nbytes, BYTES, r)) for r, a in srcs if a.nbytes]
         calls += [("ncclRecv", (a.pointer, a.nbytes, BYTES, r)) for r, a in rooms if a.nbytes]
         self._enter(note, calls, peers)
@@ -264,3 +272,8 @@ class NCCLChannel(Channel):
         raise DistBackendError(f"{note} has no form on the device")
 
 
+def _are_adjacent(arrays) -> bool:
+    """Return whether arrays of one size lie one after the other in memory."""
+    first, size = arrays[0].pointer, arrays[0].nbytes
+    return all(a.is_contiguous and a.pointer == first + r * size and a.memory is arrays[0].memory
+               for r, a in enumerate(arrays))

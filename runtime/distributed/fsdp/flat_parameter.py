@@ -9,8 +9,6 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
@@ -18,7 +16,6 @@ from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ...state.mode import tls
-from ..collectives.collectives import host
 from ..collectives.object_collectives import all_gather_object
 from ..groups.world import member_of
 from .gathered_parameters import GatheredParameters, Slot, next_number
@@ -223,10 +220,13 @@ class Unit(GatheredParameters):
         """Return the parts of all ranks, joined, without padding."""
         if self.count == 1:
             return part[:self.size]
-        group, mine = member_of(self.groups.shards, "FullyShardedDataParallel"), host(part)
-        note, whole = f"{what} of {self.label}, {self.length} {part.dtype}", np.empty(mine.size * self.count, mine.dtype)
-        group.run(lambda: group.channel.all_gather(mine, note, np.split(whole, self.count)), False)
-        return on_device_of(wrap(whole[:self.size]), part)
+        group = member_of(self.groups.shards, "FullyShardedDataParallel")
+        note = f"{what} of {self.label}, {self.length} {part.dtype}"
+        channel = group.channel_of(part._a)
+        mine = channel.operand(part._a)
+        whole = channel.empty((self.count, mine.size), mine.dtype)
+        group.run(lambda: channel.all_gather(mine, note, whole), False, channel)
+        return on_device_of(wrap(whole.reshape(-1)[:self.size]), part)
 
     def cut(self, flat) -> list:
         """Return each parameter's part of whole values, in its shape."""

@@ -7,8 +7,6 @@ flight, the next one's are computed.
 import weakref
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....ir.errors import AutogradError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
@@ -16,7 +14,6 @@ from ...core.placement import on_device_of
 from ...core.tensor import wrap
 from ...optim.optimizer import register_optimizer_step_pre_hook
 from ...state.mode import tls
-from ..collectives.collectives import host
 from ..engines.reduce_op import ReduceOp
 from ..groups.world import member_of
 
@@ -154,19 +151,21 @@ class GradientReducer:
         flat = self._flat(self.reduce_dtype or unit.leaves[0].dtype)
         if self.is_local:
             flat = flat + self._gradient_of_rank().to(flat.dtype)
-        a = host(flat)
         shards, replicas = [g and member_of(g, "FullyShardedDataParallel") for g in unit.groups]
+        channel = unit.group.channel_of(flat._a)
+        a = channel.operand(flat._a)
         note = f"gradients of {unit.label}, {a.size} {a.dtype.name}"
 
         def average():
             mine = a
             if unit.count > 1:
-                mine = shards.channel.reduce_scatter(np.split(a, unit.count), ReduceOp.AVG, note)
+                rows = a.reshape(unit.count, -1)
+                mine = shards.inside(a, lambda channel: channel.reduce_scatter(rows, ReduceOp.AVG, note))
             if replicas is not None:
-                mine = replicas.channel.all_reduce(mine, ReduceOp.AVG, note)
+                mine = replicas.inside(mine, lambda channel: channel.all_reduce(mine, ReduceOp.AVG, note))
             parts.append(mine)
 
-        works = unit.group.run(average, True)
+        works = unit.group.run(average, True, channel)
 
         def result():
             works.wait()

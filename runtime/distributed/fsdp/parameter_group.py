@@ -15,11 +15,11 @@ from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
-from ..collectives.collectives import host
 from ..engines.reduce_op import ReduceOp
 from ..groups.world import member_of
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
+from ..tensor.redistribute import cut
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
 from .gathered_parameters import GatheredParameters, Slot, next_number
 from .gradient_reduction import check_gradient, current_backward, register_gradient_hook
@@ -67,7 +67,7 @@ class Entry:
 
     def cut(self, a) -> list:
         """Split values in an array into the parts of all ranks."""
-        return np.split(a, np.cumsum(self.sizes)[:-1], self.dim)
+        return cut(a, self.dim, self.sizes)
 
     def refresh(self):
         """Take over a parameter that replaced this one in a module."""
@@ -160,9 +160,10 @@ class ParameterGroup(GatheredParameters):
         parts = [local_of(e.param).to(dtype) for e in self.entries]
         if any(p.is_meta for p in parts):
             raise ArgumentError("fully_shard: parameters are on the meta device; call to_empty() and give them values first")
-        mine = np.concatenate([np.ascontiguousarray(host(p)).reshape(-1) for p in parts])
-        arrays = self._exchange_parts(mine)
-        whole = np.empty(self.size, mine.dtype)
+        channel = self.shards.channel_of(*[p._a for p in parts])
+        mine = channel.joined([channel.operand(p._a) for p in parts])
+        arrays = self._exchange_parts(channel, mine)
+        whole = channel.empty((self.size,), mine.dtype)
         ends = [0] * len(arrays)
         for e in self.entries:
             for r, target in enumerate(e.cut(whole[e.start:e.stop].reshape(e.shape))):
@@ -170,14 +171,14 @@ class ParameterGroup(GatheredParameters):
                 ends[r] += target.size
         return wrap(whole).to(self.device)
 
-    def _exchange_parts(self, mine) -> list:
+    def _exchange_parts(self, channel, mine) -> list:
         """Return the arrays of all ranks, in order."""
         group = self.shards
         sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
         note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
 
-        arrays = np.split(np.empty(sum(sizes), mine.dtype), np.cumsum(sizes)[:-1])
-        group.run(lambda: group.channel.all_gather(mine, note, arrays), False)
+        arrays = channel.cut(channel.empty((sum(sizes),), mine.dtype), np.cumsum(sizes)[:-1].tolist())
+        group.run(lambda: channel.all_gather(mine, note, arrays), False, channel)
         return arrays
 
     def _hide_slot(self, slot):
@@ -248,25 +249,26 @@ class ParameterGroup(GatheredParameters):
         """Start averaging asynchronously; return a function that waits for this rank's parts."""
         numbers = [i for i, g in enumerate(grads) if g is not None]
         dtype = self.policy.reduce_dtype or self.policy.param_dtype or self.dtype
-        arrays = [host(grads[i].to(dtype)) for i in numbers]
-        cuts = [self.entries[i].cut(a) for i, a in zip(numbers, arrays)]
-        pieces = [np.concatenate([c[r].reshape(-1) for c in cuts]) for r in range(self.shards.size())]
+        values = [grads[i].to(dtype)._a for i in numbers]
+        channel = self.shards.channel_of(*values)
+        cuts = [self.entries[i].cut(channel.operand(a)) for i, a in zip(numbers, values)]
+        pieces = [channel.joined([c[r] for c in cuts]) for r in range(self.shards.size())]
         note = f"gradients {numbers} of {self.label}, {dtype}"
         divisor, over_all, unreplicated, parts = self.divisor, self.reduces_all, self.unreplicated, []
         how = ReduceOp.AVG if divisor is None else ReduceOp.SUM
 
         def average():
-            mine = self.shards.channel.reduce_scatter(pieces, how, note)
+            mine = channel.reduce_scatter(pieces, how, note)
             if unreplicated is not None:
-                mine = mine + unreplicated[1]
+                mine = np.add(mine, unreplicated[1])
             if self.replicas is not None and over_all:
-                mine = self.replicas.channel.all_reduce(mine, how, note)
-            parts.append(mine if divisor is None else mine / mine.dtype.type(divisor))
+                mine = self.replicas.inside(mine, lambda channel: channel.all_reduce(mine, how, note))
+            parts.append(mine if divisor is None else np.divide(mine, mine.dtype.type(divisor)))
 
         if unreplicated is not None and unreplicated[0] != numbers:
             raise AutogradError("gradients without an all-reduce were those of other parameters than those that are averaged "
                                 "now")
-        works = self.shards.run(average, True)
+        works = self.shards.run(average, True, channel)
 
         def result():
             works.wait()

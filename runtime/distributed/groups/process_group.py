@@ -190,6 +190,15 @@ class ProcessGroup:
         future.result()
         return None
 
+    def inside(self, a, work: Callable) -> Any:
+        """Return `work(the collectives for an array)`, as a step of the operation that runs now."""
+        channel = self.channel_of(a)
+        if channel is self.channel:
+            return work(channel)
+        launch = channel.launch(lambda: work(channel))
+        launch.join()
+        return launch.result
+
     def _done(self, _):
         with self._lock:
             self._pending -= 1

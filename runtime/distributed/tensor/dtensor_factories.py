@@ -11,11 +11,10 @@ from ...core.tensor import shape_of, wrap
 from ...nn.base.module import Module
 from ...nn.base.parameter import Buffer, Parameter
 from ...state.mode import Defaults
-from ..engines.engine import as_array, others
 from .dtensor import DTensor, over
 from .mesh_array import refuse_traces
 from .placements import Partial, Replicate
-from .redistribute import host, on_device_of, redistributed
+from .redistribute import on_device_of, redistributed
 from .redistribute import part as part_of
 from .sharded_layout import checked, current_mesh, nesting, part_sizes, place_in
 
@@ -48,7 +47,7 @@ def sharded(tensor, mesh, placements, source=0) -> Any:
     if source is None:
         local = redistributed(a, shape, mesh, (Replicate(),) * mesh.ndim, placements)
         return over(wrap(local if local is not a else a), shape, mesh, placements)
-    return over(wrap(on_device_of(_scattered(host(a), mesh, placements, source), a)), shape, mesh, placements)
+    return over(wrap(on_device_of(_scattered(a, mesh, placements, source), a)), shape, mesh, placements)
 
 
 def _scattered(a, mesh, placements, source):
@@ -61,8 +60,9 @@ def _scattered(a, mesh, placements, source):
             first = _parts_of_first(group, first, order[i][0], mesh.shape[i], what, source)
         else:
             received: list = []
-            group.run(lambda group=group, a=first, received=received, what=what: received.append(
-                group.channel.broadcast(a, source, what)), False)
+            channel = group.channel_of(first)
+            group.run(lambda channel=channel, a=channel.operand(first), received=received, what=what: received.append(
+                channel.broadcast(a, source, what)), False, channel)
             first = received[0]
             if isinstance(placements[i], Partial):
                 first = redistributed(first, first.shape, mesh, (Replicate(),) * mesh.ndim,
@@ -72,20 +72,12 @@ def _scattered(a, mesh, placements, source):
 
 def _parts_of_first(group, a, dim, count, what, source):
     """Return this process's part along a dim of the array of a group's first process."""
-    sizes, received = part_sizes(a.shape[dim], count), []
+    channel = group.channel_of(a)
+    a, sizes, received = channel.operand(a), part_sizes(a.shape[dim], count), []
     begins = [sum(sizes[:r]) for r in range(count)]
     parts = [part_of(a, dim, b, b + n) for b, n in zip(begins, sizes)]
-
-    def work():
-        mine = group.rank()
-        if mine == source:
-            group.channel.swap(what, {r: parts[r] for r in others(group)}, ())
-            received.append(parts[mine].copy())
-        else:
-            received.append(as_array(group.channel.swap(what, {}, (source,))[source], parts[mine]).copy())
-
-    group.run(work, False)
-    return received[0]
+    group.run(lambda: received.append(channel.scatter(parts, source, what, parts[group.rank()])), False, channel)
+    return received[0].copy()
 
 
 # Modules.

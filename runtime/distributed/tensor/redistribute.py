@@ -88,8 +88,9 @@ class _Redistribution:
             self.now[i] = self.target[i]
             return
         shapes = [_resized(self.local.shape, dim, n) for n in sizes]
-        here = host(self.local)
-        parts = self._collected(i, "all_gather", shapes, lambda channel, outs, note: channel.all_gather(here, note, outs))
+        here = self.local
+        parts = self._collected(i, "all_gather", shapes,
+                                lambda channel, outs, note: channel.all_gather(channel.operand(here), note, outs))
         self.local = _joined(parts, dim)
         self.now[i] = Replicate()
 
@@ -98,17 +99,19 @@ class _Redistribution:
         cuts = part_sizes(self.local.shape[to], self.mesh.shape[i])
         mine = cuts[self.at[i]]
         shapes = [_resized(_resized(self.local.shape, dim, n), to, mine) for n in sizes]
-        pieces = _cut(host(self.local), to, cuts)
-        parts = self._collected(i, "all_to_all", shapes, lambda channel, outs, note: channel.all_to_all(pieces, outs, note))
+        here = self.local
+        parts = self._collected(i, "all_to_all", shapes, lambda channel, outs, note: channel.all_to_all(
+            cut(channel.operand(here), to, cuts), outs, note))
         self.local = _joined(parts, dim)
 
     def _collected(self, i, what, shapes, move) -> list:
         """Return arrays of these shapes from the processes along a mesh dim, on this one's device, which
         `move(channel, arrays, note)` fills."""
         group, kind = self.mesh.get_group(i), self.local.dtype
-        outs = [np.empty(shape, kind) for shape in shapes]
+        channel = group.channel_of(self.local)
+        outs = [channel.empty(shape, kind) for shape in shapes]
         note = f"{what} of a DTensor {tuple(self.shape)} {kind.name} from {self.now[i]} to {self.target[i]}"
-        group.run(lambda: move(group.channel, outs, note), False)
+        group.run(lambda: move(channel, outs, note), False, channel)
         return [on_device_of(a, self.local) for a in outs]
 
     def _enter(self, i, dim):
@@ -116,9 +119,9 @@ class _Redistribution:
         p, parts = self.now[i], self.mesh.shape[i]
         sizes = part_sizes(self.local.shape[dim], parts)
         if isinstance(p, Partial):
-            pieces = [np.ascontiguousarray(a) for a in _cut(host(self.local), dim, sizes)]
-            how = REDUCTIONS[p.reduce_op]
-            mine = self._combined(i, lambda group, note: group.channel.reduce_scatter(pieces, how, note), "reduce_scatter")
+            here, how = self.local, REDUCTIONS[p.reduce_op]
+            mine = self._combined(i, lambda channel, note: channel.reduce_scatter(
+                [in_rows(a) for a in cut(channel.operand(here), dim, sizes)], how, note), "reduce_scatter")
             self.local = on_device_of(mine, self.local)
         else:
             first, last = bounds(self.local.shape[dim], parts, self.at[i])
@@ -128,16 +131,16 @@ class _Redistribution:
 
     def _reduce(self, i, p):
         """Replace terms by their reduction."""
-        here = host(self.local)
-        how = REDUCTIONS[p.reduce_op]
-        total = self._combined(i, lambda group, note: group.channel.all_reduce(here, how, note), "all_reduce")
+        here, how = self.local, REDUCTIONS[p.reduce_op]
+        total = self._combined(i, lambda channel, note: channel.all_reduce(channel.operand(here), how, note), "all_reduce")
         self.local = on_device_of(total, self.local)
         self.now[i] = Replicate()
 
     def _combined(self, i, combine, what):
         group, results = self.mesh.get_group(i), []
         note = f"{what} of a DTensor {tuple(self.shape)} {self.local.dtype.name} {self.now[i]}"
-        group.run(lambda: results.append(combine(group, note)), False)
+        channel = group.channel_of(self.local)
+        group.run(lambda: results.append(combine(channel, note)), False, channel)
         return results[0]
 
     def _part_into_terms(self, i, p):
@@ -157,7 +160,7 @@ def host(a) -> np.ndarray:
 
 def on_device_of(a, like):
     """Return an array on the device of another one."""
-    if like.__class__ is not DeviceArray:
+    if like.__class__ is not DeviceArray or a.__class__ is DeviceArray:
         return a
     return BACKENDS[like.kind].to_device(np.ascontiguousarray(a), like.device)
 
@@ -167,7 +170,12 @@ def part(a, dim, first, last):
     return a[(*[slice(None)] * dim, slice(first, last))]
 
 
-def _cut(a, dim, sizes) -> list:
+def in_rows(a):
+    """Return an array in row-major order."""
+    return a.backend.contiguous(a) if a.__class__ is DeviceArray else np.ascontiguousarray(a)
+
+
+def cut(a, dim, sizes) -> list:
     """Return the parts of an array along a dim, as views."""
     parts, first = [], 0
     for n in sizes:

@@ -1,9 +1,12 @@
 """DTensors on a GPU (mock driver), against the host of one rank."""
 
+import contextlib
 import importlib
+import itertools
 
 import ingot
 import mock_cuda
+import nccl_ranks
 import ranks
 from ingot import nn, optim
 from ingot.distributed import init_device_mesh
@@ -44,8 +47,8 @@ def _computes(mesh, p):
     assert table.tolist() == x.tolist()
 
 
-def _on_a_gpu(rank):
-    with mock_cuda.installed():
+def _on_a_gpu(rank, nccl=None):
+    with contextlib.nullcontext() if nccl else mock_cuda.installed():
         mesh = init_device_mesh("cuda", (2,))
         for p in (S(0), S(1), R()):
             _computes(mesh, p)
@@ -58,3 +61,31 @@ def _on_a_gpu(rank):
 
 def test_parts_may_lie_on_gpus():
     ranks.run(2, _on_a_gpu)
+
+
+def test_parts_on_gpus_move_by_nccl():
+    nccl_ranks.run(2, _on_a_gpu)
+
+
+def _moves(rank, nccl):
+    """Every way to place a tensor anew, against its whole value; nothing is copied to the host on the way."""
+    mesh = init_device_mesh("cuda", (3,))
+    whole = ingot.arange(7 * 5.0).reshape(7, 5)
+    for first, second in itertools.product((S(0), S(1), R()), repeat=2):
+        t = dt.distribute_tensor(whole.cuda(), mesh, [first])
+        before = nccl.cuda.calls.get("cuMemcpyDtoHAsync_v2", 0)
+        u = t.redistribute(placements=[second])
+        assert nccl.cuda.calls.get("cuMemcpyDtoHAsync_v2", 0) == before, (first, second)
+        assert u.full_tensor().cpu().tolist() == whole.tolist(), (first, second)
+    for how, want in (("sum", whole * 6), ("avg", whole * 2), ("max", whole * 3)):
+        for second in (S(0), S(1), R()):
+            terms = DTensor.from_local((whole * (rank + 1)).cuda(), mesh, [dt.Partial(how)])
+            before = nccl.cuda.calls.get("cuMemcpyDtoHAsync_v2", 0)
+            found = terms.redistribute(placements=[second])
+            assert nccl.cuda.calls.get("cuMemcpyDtoHAsync_v2", 0) == before, (how, second)
+            close(found.full_tensor().cpu(), want)
+
+
+def test_placements_change_on_the_device():
+    nccl_ranks.run(3, _moves)
+
