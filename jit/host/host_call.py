@@ -247,8 +247,6 @@ def unrecorded(call):
     recorder: Any = m.recorder
     before, watching = (recorder, m.grad), sys.getprofile()
     sys.setprofile(None)
-    if recorder is not None and recorder.casts is not None:
-        recorder.casts.remove()
     m.recorder, m.grad = None, False
     m.refresh()
     try:

@@ -119,9 +119,9 @@ class HostLog:
     """Host calls of a recorded run, and what the function may read behind them."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: Reads, writes: WriteLog,
-                 queries: QueryLog, casts):
+                 queries: QueryLog):
         self._known, self._inputs, self._contents, self._writes = known, inputs, contents, writes
-        self._reads, self._queries, self._casts, self._order = reads, queries, casts, reads.order
+        self._reads, self._queries, self._order = reads, queries, reads.order
         self.arguments: list = []       # containers and arrays among the arguments of the call
         self.outside: Any = None        # code that calls the traced function
         self.locks = LockLog()
@@ -136,7 +136,6 @@ class HostLog:
         before = () if is_quiet else self._written(recorder)
         if not is_quiet:
             self.locks.calls_host(call[0])
-        casts = self._casts.remove()
         guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in self._reads.guards.items()]
         stored = [] if is_quiet else [(t, snapshot(t.value())) for t in self._writes.targets.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in (
@@ -147,13 +146,11 @@ class HostLog:
         given = [] if is_quiet else [(c, snapshot(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
         with self._contents.left_to_host() as filled, self._inputs.lifted(t for t, _ in stored):
             yield
-        self._casts.remove()
         self._order.stepped(frame, self.outside)
         changed = {at: str(g.chain) for at, g, was in guards if not looks_like(g.value(), was)}
         changed |= {t.place: t.text for t, was in stored if not looks_like(t.value(), was)}
         for x, was in owners:
             changed |= self._changed_attributes(x, was)
-        self._casts.restore(casts)
         changed |= {(id(c), _GIVEN): "a list, a dictionary or an array among its arguments" for c, copy in given
                     if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]

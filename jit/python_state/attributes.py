@@ -27,7 +27,6 @@ from ..guards.locations import StateInputs, class_attribute, is_slot
 from ..guards.state_guards import TensorKindGuard, tensor_kind
 from ..proxies.threads import ThreadView
 from ..side_effects.writes import WriteLog
-from .patched_builtins import PatchedCasts
 from .read_log import ReadLog, is_shadowable, known_in_class
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
@@ -41,9 +40,8 @@ _OWN = frozenset([name for name, value in vars(Tensor).items() if type(value) in
 class DynamicAttributes:
     """Answers of reached objects to the attribute queries of running code."""
 
-    def __init__(self, log: QueryLog, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
-                 casts: PatchedCasts):
-        self.log, self._known, self._inputs, self._casts = log, known, inputs, casts
+    def __init__(self, log: QueryLog, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog):
+        self.log, self._known, self._inputs = log, known, inputs
         self._reads, self.writes = reads, writes
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
         self._answers: dict = {}            # (class, names, whether code asks by name) -> `names_in_class`, with guards made
@@ -80,8 +78,7 @@ class DynamicAttributes:
             self._reads.add_attribute(text, value, name, attributes[name])
 
     def answer_with_all(self, question, text, value, reach):
-        """Guard all attributes of an object for code that computes names, without `__builtins__`, in which functions are
-        patched."""
+        """Guard all attributes of an object for code that computes names, without `__builtins__`."""
         names = frozenset(attributes_of(value)) - {"__builtins__"}
         self.answer(question._replace(names=names), text, value, reach)
 
@@ -159,8 +156,7 @@ class DynamicAttributes:
         self._see_module(owner)
         self._known.parts.taken.names.add(name)
         if type(name) is str and self._known.existed(owner):
-            with self._casts.removed():
-                self._add_name(owner, name)
+            self._add_name(owner, name)
         if isinstance(owner, Module):
             self._reads.module_reads.add((id(owner), name))
 
@@ -184,9 +180,8 @@ class DynamicAttributes:
 
     def add_names(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object that lives outside."""
-        with self._casts.removed():
-            place = "keys", id(owner), with_classes
-            self._reads.conditions.setdefault(place, AttributeNames(owner, self._known.name_of(owner), with_classes))
+        place = "keys", id(owner), with_classes
+        self._reads.conditions.setdefault(place, AttributeNames(owner, self._known.name_of(owner), with_classes))
 
     def _add_name(self, owner, name):
         kind, text = owner if isinstance(owner, type) else type(owner), self._known.name_of(owner)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..bytecode.call_sites import CallSite, call_sites_of
 from ..bytecode.operation_sites import OperationSite, operation_sites_of
 from ..guards.frames import is_user, put_on_stack, stack_values
-from .patched_builtins import calls_operands, stand_in_for
+from .stand_ins import calls_operands, cast_for, stand_in_for
 
 
 class Called(NamedTuple):
@@ -87,7 +87,7 @@ def _called(frame, site, function=None) -> Called | None:
         below, above, *operands = found
         first, bound = site.callable_and_object(below, above)
         if first is not None and (function is None or first is function):
-            other = stand_in_for(first)
+            other = stand_in_for(first) or cast_for(first, frame)
             if other is not None:
                 put_on_stack(frame, slots[site.is_callable_above(below)], other)
                 first = other

@@ -74,10 +74,11 @@ from .chain_reads import ChainReads
 from .frames_apart import FramesApart
 from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
-from .patched_builtins import (
+from .reachable import Reachable
+from .read_log import decimal_condition
+from .stand_ins import (
     IS_ENABLED,
     MessageSettings,
-    PatchedCasts,
     file_state,
     is_stream,
     level_condition,
@@ -85,8 +86,6 @@ from .patched_builtins import (
     settle_values,
     stand_in_for,
 )
-from .reachable import Reachable
-from .read_log import decimal_condition
 from .stdlib_state import RANDOM, ContextVariables, is_seed
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
@@ -134,11 +133,11 @@ class CallPolicy:
     """Decisions about the calls of one recorded run that leave user code."""
 
     def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
-                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, casts: PatchedCasts, locks: LockLog,
+                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, locks: LockLog,
                  private: PrivateTables):
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
         self._chains, self._reachable = chains, reachable
-        self._reads, self._contexts, self._casts = chains.reads, contexts, casts
+        self._reads, self._contexts = chains.reads, contexts
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
         self.private, self.messages = private, MessageSettings.now()
@@ -195,7 +194,6 @@ class CallPolicy:
 
     def starts_thread(self, frame):
         """Refuse user code that starts a thread, or gives work to one."""
-        self._casts.close()
         while frame is not None and not is_user(frame):
             name = frame.f_globals.get("__name__", "")
             if name.partition(".")[0] in LIBRARIES or is_service(name):

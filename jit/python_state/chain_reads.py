@@ -49,9 +49,9 @@ from ..side_effects.contents import ContainerLog, calls_of, note_arguments
 from ..side_effects.writes import WriteLog
 from .attributes import LISTED, TensorAttributes
 from .iterators import is_library_iterator
-from .patched_builtins import real
 from .reachable import Reachable, is_walked_anywhere
 from .read_log import ReadLog, known_in_class
+from .stand_ins import real
 from .stdlib_state import RandomGenerators
 
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)      # of which a call makes few, and names most
@@ -81,7 +81,7 @@ class ChainReads:
         """Guard what the chains of code that starts lead to; `own` names the free variables that the function made."""
         code, local = frame.f_code, frame.f_locals
         self._uses, self._calls, self._compared = uses_of(code), calls_of(code), compared_in(code)
-        if any(real(root_value(frame.f_globals, name)) is not getattr(builtins, name) for name in ONLY_LOOK & {*code.co_names}):
+        if any(root_value(frame.f_globals, name) is not getattr(builtins, name) for name in ONLY_LOOK & {*code.co_names}):
             self._uses = dict.fromkeys(self._uses)      # another function has the name of a builtin that only looks
         note_arguments(frame, self._inputs, self._contents, self._uses)
         for chain in reads_with(code, local):

@@ -1,4 +1,4 @@
-"""Calls of `type` that do not find the patched one: `kind_of = type; kind_of(n)`, `map(type, numbers)`.
+"""Calls of `type` that get no stand-in: `kind_of = type; kind_of(n)`, `map(type, numbers)`.
 
 Such a call gets the class of the proxy that stands for a number, so the recording is refused.
 """
@@ -10,7 +10,7 @@ from ...runtime.state.mode import tls
 from ..bytecode.user_code import is_instance
 from ..errors.errors import RecordingStatus
 from ..guards.locations import StateInputs
-from .patched_builtins import PROXIES, settle_values
+from .stand_ins import PROXIES, settle_values
 
 _FINITE: Any = (tuple, set, frozenset, *map(type, ({}.keys(), {}.values(), {}.items())))
 _ONLY_TESTS = (isinstance, issubclass)

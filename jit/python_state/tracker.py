@@ -43,9 +43,9 @@ from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import LOADS
 from .iterators import OutsideIterators
-from .patched_builtins import PatchedCasts, casts_of, make_plain, may_need_stand_ins, settle
 from .reachable import Reachable
 from .read_log import ReadLog
+from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
 
@@ -80,20 +80,19 @@ class Tracker:
         self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
         self.status = status = RecordingStatus(running_position)
         self.known = known = KnownObjects(status)
-        self.casts = PatchedCasts()
         self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(inputs, contents)
         contents.overlaps = self._lies_in_tensors
         self.reads = reads = ReadLog(known, inputs, ReadOrder(), uses)
         self.writes = writes = WriteLog(status, known, inputs, contents, self._functions)
-        self.attributes = DynamicAttributes(queries, known, inputs, reads, writes, self.casts)
+        self.attributes = DynamicAttributes(queries, known, inputs, reads, writes)
         self.tensors = TensorAttributes(status, known, inputs, reads, writes, self.attributes)
         self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors,
                                    OutsideIterators(status))
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
-        self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
-        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts, self.casts,
+        self.hosts = HostLog(known, inputs, contents, reads, writes, queries)
+        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts,
                                 self.hosts.locks, private)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
@@ -115,7 +114,6 @@ class Tracker:
 
     def __exit__(self, *exc):
         self.hosts.locks.goes_on()
-        self.casts.close()
         before, tls.m.run = self._before
         tls.m.dispatch_hook = tls.m.own_code = None
         restore_profiler(before)
@@ -148,8 +146,7 @@ class Tracker:
 
     def before_user_code(self, text, value):
         """Note user code that is about to run, to which no chain leads."""
-        with self.casts.removed():
-            self.reachable.walk(text, value)
+        self.reachable.walk(text, value)
 
     def _event(self, frame, event, arg):
         apart = self.world.apart
@@ -163,10 +160,7 @@ class Tracker:
                     return
                 self.chains.caches.starts(frame.f_code)
                 self.reachable.iterators.runs(frame)
-                casts = self.casts.remove()
                 self._user_frame(frame)
-                self.casts.restore(casts)
-                self.casts.enter(frame)
                 self.world.events.enter(frame)
                 if self.chains.caches.is_reached or writes_pickles(frame):      # keys, results and bytes are there for others
                     self.writes.fix_numbers()
@@ -178,7 +172,6 @@ class Tracker:
                 self._library_frame(frame)
             settle(frame, self.inputs.is_symbolic)        # the last to look at what is local, which is then put back
         elif event == "return":
-            self.casts.returns_to(frame.f_back)
             if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
                 self.known.add_own(arg)
             elif type(arg) is types.ModuleType and is_user_namespace(arg):
@@ -222,8 +215,7 @@ class Tracker:
         if self.inputs.is_symbolic and (starts or self.inputs.views.cover(function.__self__)):
             self.writes.fix_numbers()
         if not starts:
-            with self.casts.removed():
-                self.reachable.takes_all(function.__self__)
+            self.reachable.takes_all(function.__self__)
 
     def _runs(self, code, m):
         self.reachable.see_module(m)
@@ -308,7 +300,6 @@ class Tracker:
         """Log reads by `globals()`, by `super()` and of modules that the code imports itself."""
         code, space = frame.f_code, frame.f_globals
         if "globals" in code.co_names:
-            self.casts.close()
             self.writes.namespaces.setdefault(id(space), (space, dict(space)))
             names = global_names(code)
             if names is None:
@@ -354,8 +345,7 @@ class Tracker:
 
     def written(self) -> list:
         """Return the locations outside that the run has changed."""
-        with self.casts.removed():
-            self.attributes.add_new()
+        self.attributes.add_new()
         self._add_parts_of_modules()
         self.reads.module_reads.update(self.writes.add_modules())
         return self.contents.targets() + self.writes.changed() + self.contexts.targets()

@@ -155,7 +155,6 @@ class Recorder:
         self.optimizers = OptimizerLog(self, changing)
         self.modules = ModuleStack()
         self.tracker: Any = None                 # observer of Python's side of the run
-        self.casts: Any = None                   # stand-ins for `int` and the like in the globals of user modules
         self.first_time = ""                     # what this call does, and no later one
         self.runs_as_it_is = ""                  # what the run does that no trace repeats
 

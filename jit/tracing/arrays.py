@@ -26,8 +26,7 @@ from ..bytecode.stack import CONSTANTS, Walk, builds_container, instructions_of,
 from ..bytecode.user_code import is_user_code, unwrap_function
 from ..guards.arg_pytree import ArrayArgument
 from ..guards.locations import root_value
-from ..proxies.threads import is_alone
-from ..python_state.patched_builtins import casts_of
+from ..python_state.stand_ins import casts_of
 
 _CONVERTERS = tuple([FUNCTIONS[name] for name in ("tensor", "as_tensor", "asarray", "from_numpy")])
 _DATA = (0, "data", "obj", "ndarray")               # how they are given it
@@ -56,7 +55,7 @@ class Use(NamedTuple):
 SIZES = "sizes"         # as a use: its sizes are read
 KEY = "[]"              # as a use: something is indexed with it, which is no list or number if it has dimensions
 HELD = "held"           # as a use: it is returned, also in a container, or compared by identity
-LENGTH = "len"          # as a use: its length is taken where `len` is patched while a call is recorded
+LENGTH = "len"          # as a use: its length is taken where `len` has a stand-in while a call is recorded
 EXTREME = "max"         # as a use: so is its largest or smallest number, or the sum
 _NUMBERS_OF = (len, max, min, sum)
 _RESULT, _ITEM = ("result", None), ("item of", None)        # steps of chains: calling what they lead to, an item of it
@@ -131,7 +130,7 @@ def _stand_in_for(x, uses: set) -> ArrayArgument | None:
     if type(x) is np.ndarray:
         counts = EXTREME in uses or (KEY in uses and not x.ndim)
         return None if counts else ArrayArgument(x, SIZES in uses or LENGTH in uses)
-    if HELD in uses or (KEY in uses and type(x) is tuple) or (EXTREME in uses and not is_alone()):
+    if HELD in uses or (KEY in uses and type(x) is tuple):
         return None
     return ArrayArgument(x, SIZES in uses)
 
@@ -170,8 +169,8 @@ def _uses_behind(target, use, depth, caller):
         return {KEY} if _is_plain_tensor(target) else None
     if any(target is function for function in _NUMBERS_OF):
         is_user = is_user_code(caller.__globals__.get("__name__", ""), caller.__code__.co_filename)
-        is_patched = is_user and use.is_only and casts_of(caller.__code__).get(target.__name__, False)
-        return ({LENGTH} if target is len else {EXTREME}) if is_patched else {SIZES} if target is len else None
+        has_cast = is_user and use.is_only and casts_of(caller.__code__).get(target.__name__, False)
+        return ({LENGTH} if target is len else {EXTREME}) if has_cast else {SIZES} if target is len else None
     if target is isinstance or ((target in _CONVERTERS or target is Tensor or type(target) is TensorType) and where in _DATA):
         return set()
     target, before = unwrap_function(target, ())

@@ -41,7 +41,7 @@ from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import with_kind
-from ..python_state.patched_builtins import PROXIES, PatchedMethods
+from ..python_state.stand_ins import PROXIES, PatchedMethods
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.effects import ArgumentContainers, relocated
@@ -281,7 +281,6 @@ class Run:
         m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
         tracker = recorder.tracker = Tracker(inputs, lookups.private, recorder.optimizers.schedules.scheduled, self._remade)
-        recorder.casts = tracker.casts
         args, kwargs = call.arguments(self.symbols)
         tracker.called(self.fn, args, kwargs, call.leaves[: call.own_counts[0]])
         passed: list = []
@@ -302,7 +301,7 @@ class Run:
         m.refresh()
         try:
             patches = PatchedMethods()
-            state.contexts = (patches.__exit__, tracker.casts.close, inputs.__exit__, lookups.__exit__, recorder.release,
+            state.contexts = (patches.__exit__, inputs.__exit__, lookups.__exit__, recorder.release,
                               tracker.writes.settle_all)
             try:
                 effects, tensors, devices = self._run(call, tracker, lookups, inputs, patches, args, kwargs)

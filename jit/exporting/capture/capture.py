@@ -25,7 +25,7 @@ from ...guards.frames import unprofiled
 from ...guards.locations import StateInputs
 from ...guards.symbolic_lookups import SymbolicLookups
 from ...proxies.new_objects import NewObjects
-from ...python_state.patched_builtins import PatchedMethods
+from ...python_state.stand_ins import PatchedMethods
 from ...python_state.tracker import Tracker
 from ...recorder.record import Recorder
 from ...tracing.recorded_call import RECORDING
@@ -75,7 +75,6 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     recorder = _ExportRecorder(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
     inputs = StateInputs(is_symbolic=symbols is not None)
     tracker = recorder.tracker = Tracker(inputs, SymbolicLookups(None, inputs, ()).private)
-    recorder.casts = tracker.casts
     tracker.called(plain, args, kwargs, tensors)
     with RECORDING, no_grad():
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of

@@ -456,7 +456,7 @@ ELSEWHERE = {
     "tracing/record_graph.py _finished": "of exports, which are tested in tests/jit/exporting",
     "tracing/recorded_call.py _check_usable": "needs several devices or threads",
     "tracing/uncompiled_calls.py add": "fullgraph=True, FULLGRAPH above",
-    "python_state/patched_builtins.py _warn": "warnings.warn(3), which Python itself refuses where filters have texts",
+    "python_state/stand_ins.py _warn": "warnings.warn(3), which Python itself refuses where filters have texts",
     "python_state/cached_functions.py check": "a net: code in C that calls a cached function unseen; no program is known",
     "recorder/gradient_log.py note_leaf": "a net: views are inputs of their own, so each leaf has its place",
     "recorder/gradient_log.py retains_read": "a net, as above",

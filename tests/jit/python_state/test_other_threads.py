@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import random
+import sys
 import threading
 import time
 import warnings
@@ -14,13 +15,14 @@ import warnings
 import ingot
 from ingot import jit
 
-MODULES = {module.__name__: module for module in (builtins, gc, io, logging, math, os, random, time, warnings)}
+MODULES = {module.__name__: module for module in (
+    builtins, gc, io, logging, math, os, random, time, warnings, sys.modules[__name__])}
 
 
 def _values() -> dict:
     """Return what this thread finds under each name. Filters of warnings are left out, which tests set."""
     found = {f"{place}.{name}": value for place, module in MODULES.items() for name, value in vars(module).items()
-             if name not in ("filters", "_filters_version")}
+             if name not in ("filters", "_filters_version", "__warningregistry__")}
     found |= {f"gc.callbacks[{i}]": callback for i, callback in enumerate(gc.callbacks)}
     found |= {f"Logger.{name}": value for name, value in vars(logging.Logger).items()}
     return found
@@ -99,7 +101,8 @@ def test_a_thread_that_looks_all_the_time_never_sees_a_difference(tmp_path):
         print(text, n, x.sum().item(), file=sink)
         warnings.warn("often", stacklevel=1)
         logging.getLogger("ingot.other_threads").debug("%d", n)
-        return x * math.sqrt(n) + math.floor(x.sum().item() / 2)
+        count = max(len(x), n) + int(x.sum()) + float(x[0]) + (type(n) is int)
+        return x * math.sqrt(n) + math.floor(x.sum().item() / 2) * count
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -7,13 +7,11 @@ stand-in that outlives the recording does as the original does.
 
 Casts: `int(t)` and `float(t)` give what `item()` gives (`lazy_scalars.py`), `len(t)` is `t.shape[0]`, `len(log)` of a growing
 list is symbolic, as is `max(lengths)` of symbolic numbers, and `type(v)` of a proxy is that of its number. Python makes a plain
-number of whatever `__int__` or `__len__` returns, so the name itself must lead to another function. A `Cast` is stored in the
-globals of a user module while code runs there that only calls the name, most of them with one argument, or uses it in
-`isinstance`. Code that does more (`type(x) is int`, `dtype=int`, `key=len`) finds the original. All threads share globals: if
-others may run user code, only `len` is patched, which does the same for them.
+number of whatever `__int__` or `__len__` returns. So a `Cast` takes the place of the function in user code that only calls the
+name, most of them with one argument, or uses it in `isinstance`. Code that does more (`type(x) is int`, `dtype=int`, `key=len`)
+calls the original.
 """
 
-import builtins
 import functools
 import logging
 import math
@@ -46,7 +44,6 @@ from ..proxies import lazy_scalars
 from ..proxies.lazy_scalars import LazyScalar, as_number, forced
 from ..proxies.numpy_scalars import SymScalar, fixed
 from ..proxies.plain_values import put_plain
-from ..proxies.threads import is_alone
 from ..recorder.record import Recorder
 from ..side_effects.deferred_print import written
 from . import progress_bars
@@ -56,7 +53,7 @@ _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 
 
 class TypeOf:
-    """Patched `type`."""
+    """Cast for `type`."""
 
     __slots__ = ()
     kind = type
@@ -64,12 +61,9 @@ class TypeOf:
     def __call__(self, *args):
         return args[0].__class__ if len(args) == 1 and type(args[0]) in PROXIES else type(*args)
 
-    def __instancecheck__(self, x):
-        return isinstance(x, type)
-
 
 class Length:
-    """Patched `len`."""
+    """Cast for `len`."""
 
     __slots__ = ()
     kind = len
@@ -89,7 +83,7 @@ class Length:
 
 
 class Cast:
-    """Patched `int` or `float`."""
+    """Cast for `int` or `float`."""
 
     __slots__ = ("kind",)
 
@@ -99,9 +93,6 @@ class Cast:
     def __call__(self, *args):
         number = self._open_number(args[0]) if len(args) == 1 else None
         return self.kind(*args) if number is None else number
-
-    def __instancecheck__(self, x):
-        return isinstance(x, self.kind)
 
     def _open_number(self, x) -> Any:
         """Return a number with which the recording goes on, or None if it has to be plain."""
@@ -137,7 +128,7 @@ def _number_of(x, kind) -> Any:
 
 
 class Extreme:
-    """Patched `max` or `min`: that of sizes is a size."""
+    """Cast for `max` or `min`: that of sizes is a size."""
 
     __slots__ = ("kind",)
 
@@ -156,7 +147,7 @@ class Extreme:
 
 
 class Total:
-    """Patched `sum`."""
+    """Cast for `sum`."""
 
     __slots__ = ()
     kind = sum
@@ -181,67 +172,12 @@ def _number_in(t):
 CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {
     "len": Length(), "type": TypeOf(), "max": Extreme(max), "min": Extreme(min), "sum": Total()}
 _ANYWHERE = ("len", "type")      # casts that suit code that looks at types, too
-_FOR_ALL = ("len",)              # casts that other threads may meet
-
-
-class PatchedCasts:
-    """Casts in the globals of user modules: `enter` is called for each frame of user code that starts or goes on."""
-
-    def __init__(self):
-        self._spaces: dict = {}          # id -> globals that were patched
-        self._stored: list = []           # (globals, name) of the current casts
-        self._names = tuple(CASTS) if is_alone() else _FOR_ALL
-
-    def enter(self, frame):
-        """Patch the globals of user code that runs."""
-        uses = casts_of(frame.f_code)
-        if uses and self._names and frame.f_builtins is vars(builtins):
-            space = frame.f_globals
-            for name, only_calls in uses.items():
-                if only_calls and name not in space and name in self._names:
-                    self._put(space, name)
-                    self._spaces[id(space)] = space
-                elif not only_calls and space.get(name) is CASTS[name]:
-                    del space[name]
-
-    def returns_to(self, frame):
-        if frame is not None and id(frame.f_globals) in self._spaces:
-            self.enter(frame)
-
-    def remove(self) -> list:
-        """Remove the casts until user code runs again, so that modules look as they are; return [(globals, name)]."""
-        removed = []
-        for space, name in self._stored:
-            if space.get(name) is CASTS[name]:
-                del space[name]
-                removed.append((space, name))
-        self._stored = []
-        return removed
-
-    def restore(self, removed: list):
-        for space, name in removed:
-            if name in self._names:
-                self._put(space, name)
-
-    @contextmanager
-    def removed(self):
-        removed = self.remove()
-        yield
-        self.restore(removed)
-
-    def _put(self, space, name):
-        self._stored.append((space, name))
-        space[name] = CASTS[name]
-
-    def close(self):
-        self._names = ()
-        self.remove()
 
 
 @of_code()
 def casts_of(code) -> dict:
-    """Return {name of `CASTS` in code: may it be patched}: it is only called or used in `isinstance`, and types are not looked
-    at."""
+    """Return {name of `CASTS` in code: whether calls get the cast}: it is only called or used in `isinstance`, and types are
+    not looked at."""
     if CASTS.keys().isdisjoint(code.co_names):
         return {}
     instructions = instructions_of(code)
@@ -267,12 +203,9 @@ def _only_calls(code, at, tests) -> bool:
 _MOVERS = LIBRARIES.keys() | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}
 
-_getattr = getattr      # the original, which is quicker than the patched one
-
-
 def settle(frame, is_symbolic):
     """Make numbers in the arguments of a function plain if it looks at types, or is a library's that user code calls."""
-    if not is_symbolic and not _getattr(_getattr(tls.m.recorder, "reads", None), "has_numbers", False):
+    if not is_symbolic and not getattr(getattr(tls.m.recorder, "reads", None), "has_numbers", False):
         return
     if is_user(frame):
         if looks_at_types(frame.f_code):
@@ -446,6 +379,7 @@ _NUMBERS = [(getattr(math, name), function) for name, function in number_functio
 _STAND_INS: dict = {id(original): functools.wraps(original)(other) for original, other in [*_MESSAGES, *_NUMBERS]}
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()} | {      # id of a stand-in -> the original
     id(other): original for original, other in [*_MESSAGES, *_NUMBERS]}
+_CASTS_BY_ID = {id(cast.kind): cast for cast in CASTS.values()}
 _NAMES = frozenset([original.__name__ for original, _ in [*_MESSAGES, *_NUMBERS]])
 _NAMES_IN_OWN_CODE = frozenset(("open", "print"))
 
@@ -453,6 +387,12 @@ _NAMES_IN_OWN_CODE = frozenset(("open", "print"))
 def real(x):
     """Return the original of a stand-in; other values as they are."""
     return _REAL.get(id(x), x)
+
+
+def cast_for(function, frame) -> Any:
+    """Return the cast for a function that the frame of user code is about to call, or None."""
+    found = _CASTS_BY_ID.get(id(function))
+    return found if found is not None and is_user(frame) and casts_of(frame.f_code).get(function.__name__) else None
 
 
 def stand_in_for(function) -> Any:
