@@ -79,6 +79,11 @@ def _function_slot() -> int | None:
         return None
 
 
+def knows_stack() -> bool:
+    """Return whether the layout of frames is known."""
+    return _first_local() is not None
+
+
 def stack_values(frame, slots) -> list | None:
     """Return the values on the stack of a running frame at some positions, None for empty ones; or None if the interpreter does
     not tell."""

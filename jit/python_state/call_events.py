@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..bytecode.call_sites import CallSite, call_sites_of
 from ..bytecode.operation_sites import OperationSite, operation_sites_of
-from ..guards.frames import is_user, put_on_stack, stack_values
+from ..guards.frames import is_user, knows_stack, put_on_stack, stack_values
 from .stand_ins import calls_operands, cast_for, stand_in_for
 
 
@@ -191,13 +191,18 @@ def _ignored(frame, event, arg):
 
 
 class MonitoringEvents:
-    """Call events of Python 3.12 and later, of the code objects that have started."""
+    """Call events of Python 3.12 and later, of the code objects that have started.
+
+    They come before the instruction, since some calls have read the stack when the interpreter reports them. That report alone
+    tells the callable where the stack is not known.
+    """
 
     def __init__(self, report: Callable, operated: Callable):
         self._report, self._operated, self._thread, self._tool = report, operated, threading.get_ident(), -1
         self._codes: dict = {}          # code -> whether its operations are reported
         self._has_operations = False
         self._outside: Any = None       # the frame around the recorded call
+        self._knows_stack = knows_stack()
         self._monitoring: Any = getattr(sys, "monitoring", None)
 
     def start(self):
@@ -221,8 +226,7 @@ class MonitoringEvents:
         code, events, has_operations = frame.f_code, self._monitoring.events, self._has_operations and not is_library
         if self._codes.get(code) is not has_operations and _sites_of(code, has_operations):
             self._codes[code] = has_operations
-            operations = events.INSTRUCTION if has_operations and operation_sites_of(code) else 0
-            self._monitoring.set_local_events(self._tool, code, events.CALL | operations)
+            self._monitoring.set_local_events(self._tool, code, events.INSTRUCTION if self._knows_stack else events.CALL)
 
     def report_operations(self):
         """Report operations from now on, in frames that run already, too."""
@@ -238,10 +242,14 @@ class MonitoringEvents:
             self._report(called)
 
     def _stops(self, code, offset):
-        site = operation_sites_of(code).get(offset)
-        if site is None:
+        operation, site = operation_sites_of(code).get(offset), call_sites_of(code).get(offset)
+        if operation is None and site is None:
             return self._monitoring.DISABLE
         if threading.get_ident() == self._thread:
             frame = sys._getframe(1)
-            self._operated(Operation(frame, stack_values(frame, site.slots) or [], site))
+            if operation is not None and self._has_operations:
+                self._operated(Operation(frame, stack_values(frame, operation.slots) or [], operation))
+            called = None if site is None else _called(frame, site)
+            if called is not None:
+                self._report(called)
         return None
