@@ -1,6 +1,6 @@
 """Observation of Python while a call is recorded.
 
-Way in: `Tracker`, and `PatchedMethods` around it. A read becomes a guard, a write becomes a side effect, and an action that
+Way in: `Tracker`. A read becomes a guard, a write becomes a side effect, and an action that
 cannot repeat raises `TraceError` with the user's line. State that is not understood is refused, never ignored. `CallPolicy`
 decides about each call that leaves user code, by the tables of `call_rules.py`; an operation such as `x[key]` is a call of a
 method of the object's class. Which object a function passes on is not followed: each object that is reached is guarded for each

@@ -3,13 +3,15 @@
 A bar that the recorded function makes itself belongs to the loop that is recorded: it is drawn then, and never at a replay.
 """
 
+import functools
 import sys
 from typing import Any
 
 from ...runtime.state.mode import tls
 from ..host.host_call import record
-from ..side_effects.deferred_print import MADE, SHOWN, written
+from ..side_effects.deferred_print import SHOWN, written
 
+PACKAGES = frozenset(("tqdm", "rich"))
 _METHODS = (
     ("tqdm.std", "tqdm", ("clear", "close", "refresh", "reset", "set_description", "set_description_str", "set_postfix",
                           "set_postfix_str", "unpause", "update")),
@@ -33,24 +35,15 @@ class _Held:
         return id(self.bar)
 
 
-def patches() -> list:
-    """Return (class, name, function that makes the patched method) for the libraries that are loaded."""
+def stand_ins() -> list:
+    """Return (method, its stand-in) for classes of libraries that were loaded since the last call."""
     found: list = []
     for module, name, methods in _METHODS:
         kind = getattr(sys.modules.get(module), name, None)
-        if kind is not None:
-            found += [(kind, "__init__", _noting), *[(kind, m, _called_by_host) for m in methods if m in vars(kind)]]
+        if kind is not None and kind not in SHOWN:
             SHOWN[kind] = frozenset(methods)
+            found += [(vars(kind)[m], _called_by_host(vars(kind)[m])) for m in methods if m in vars(kind)]
     return found
-
-
-def _noting(really):
-    def init(bar, *args, **kwargs):
-        really(bar, *args, **kwargs)
-        if tls.m.recorder is not None:
-            MADE[id(bar)] = bar
-
-    return init
 
 
 def _called_by_host(really):
@@ -59,9 +52,11 @@ def _called_by_host(really):
 
     move.__name__ = move.__qualname__ = really.__qualname__         # for messages
 
+    @functools.wraps(really)
     def call(bar, *args, **kwargs):
         recorder: Any = tls.m.recorder
-        if recorder is None or not recorder.repeats_messages or MADE.get(id(bar)) is bar:
+        tracker = getattr(recorder, "tracker", None)
+        if tracker is None or not recorder.repeats_messages or id(bar) in tracker.known.own:
             return really(bar, *args, **kwargs)
         opened = recorder.reads.printed.opened
         return record(recorder, move, (_Held(bar), *map(opened, args)), {k: opened(x) for k, x in kwargs.items()})

@@ -257,6 +257,9 @@ class MessageSettings(NamedTuple):
 
     @classmethod
     def now(cls):
+        """Return the settings, and add the stand-ins for progress bars of libraries that were loaded meanwhile."""
+        for original, other in progress_bars.stand_ins():
+            _STAND_INS[id(original)], _REAL[id(other)] = other, original
         return cls(sys.stdout, _showing(), tuple(warnings.filters))
 
     @staticmethod
@@ -422,44 +425,10 @@ def _named_by(code) -> frozenset:
 def may_need_stand_ins(frame) -> bool:
     """Return whether the frame of a library may call a function that has a stand-in. ingot's own code calls
     `number_functions`, and tells the recorder of warnings itself: it often runs past the tracker."""
-    names = _named_by(frame.f_code)
-    return bool(names) and (not is_own(frame.f_globals.get("__name__", "")) or not names.isdisjoint(_NAMES_IN_OWN_CODE))
-
-
-class _MethodOfThread:
-    """A patched method of a class, which only the thread of the recording finds there."""
-
-    __slots__ = ("patched", "really")
-
-    def __init__(self, really, patched):
-        self.really, self.patched = really, patched
-
-    def __get__(self, obj, kind=None):
-        return (self.really if tls.m.recorder is None else self.patched).__get__(obj, kind)
-
-
-class PatchedMethods:
-    """Context in which methods of progress bars are patched, for this thread alone."""
-
-    def __init__(self):
-        self._patches = progress_bars.patches()
-        self._before: list = []
-
-    def __enter__(self):
-        for kind, name, make in self._patches:
-            really = getattr(kind, name)
-            other: Any = functools.wraps(really)(make(really))
-            self._before.append((kind, name, really, other))
-            _REAL[id(other)] = real(really)
-            setattr(kind, name, _MethodOfThread(really, other))
-        return self
-
-    def __exit__(self, *exc):
-        while self._before:             # an interrupt leaves what is not done to the next call
-            kind, name, really, other = self._before[-1]
-            setattr(kind, name, really)
-            _REAL.pop(id(other), None)
-            self._before.pop()
+    names, module = _named_by(frame.f_code), frame.f_globals.get("__name__", "")
+    if is_own(module):
+        return not names.isdisjoint(_NAMES_IN_OWN_CODE)
+    return bool(names) or module.partition(".")[0] in progress_bars.PACKAGES
 
 
 class FileState(NamedTuple):

@@ -10,19 +10,20 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
-from ...ir.weak_table import WeakTable
 from ...runtime.core.tensor import Tensor
+from ...runtime.state.mode import tls
 from ..bytecode.stack import Walk, instructions_of, position_of
 from ..proxies.lazy_scalars import LazyScalar, as_number
 from .unread_texts import UnreadTexts, asking_frame, is_logged
 
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 SHOWN: dict = {}        # class -> names of methods that show texts at each call, filled by `python_state/progress_bars.py`
-MADE = WeakTable()      # by their ids: objects of these classes that a recorded function has made, and may read
 
 
 def _is_shown(x) -> bool:
-    return type(x) in SHOWN and MADE.get(id(x)) is not x
+    """Return whether an object shows texts at each call: the function may read those that it has made."""
+    recorder: Any = tls.m.recorder
+    return type(x) in SHOWN and id(x) not in recorder.tracker.known.own
 
 
 class Formatted(NamedTuple):

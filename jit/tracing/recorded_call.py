@@ -41,7 +41,7 @@ from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import with_kind
-from ..python_state.stand_ins import PROXIES, PatchedMethods
+from ..python_state.stand_ins import PROXIES
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.effects import ArgumentContainers, relocated
@@ -300,11 +300,10 @@ class Run:
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
-            patches = PatchedMethods()
-            state.contexts = (patches.__exit__, inputs.__exit__, lookups.__exit__, recorder.release,
+            state.contexts = (inputs.__exit__, lookups.__exit__, recorder.release,
                               tracker.writes.settle_all)
             try:
-                effects, tensors, devices = self._run(call, tracker, lookups, inputs, patches, args, kwargs)
+                effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
                 were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
                 self._check_objects(parts.taken)
                 self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
@@ -340,7 +339,7 @@ class Run:
         if tracker is not None:
             tracker.forget()
 
-    def _run(self, call, tracker, lookups, inputs, patches, args, kwargs) -> tuple:
+    def _run(self, call, tracker, lookups, inputs, args, kwargs) -> tuple:
         """Run the function under recorder and tracker, and set `recording`; return (effects, result tensors, devices)."""
         recorder = self.recorder
         for i, t in enumerate(call.leaves):
@@ -348,7 +347,7 @@ class Run:
         for g in call.arrays:
             if g.sizes_are_read:
                 recorder.pin_sizes(g.tensor)
-        with lookups, inputs, patches, tracker:
+        with lookups, inputs, tracker:
             self.result = self._called(tracker, args, kwargs)
             self._has_returned = True
             if not recorder.runs_as_it_is:

@@ -25,7 +25,6 @@ from ...guards.frames import unprofiled
 from ...guards.locations import StateInputs
 from ...guards.symbolic_lookups import SymbolicLookups
 from ...proxies.new_objects import NewObjects
-from ...python_state.stand_ins import PatchedMethods
 from ...python_state.tracker import Tracker
 from ...recorder.record import Recorder
 from ...tracing.recorded_call import RECORDING
@@ -83,7 +82,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
             recorder.limits.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
                 recorder.inputs.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
-            with _told_of_gradients(), calls.heard(recorder.value_of), inputs, PatchedMethods(), tracker:
+            with _told_of_gradients(), calls.heard(recorder.value_of), inputs, tracker:
                 result = plain(*args, **kwargs)
                 tracker.status.raise_caught()
                 effects = unprofiled(tracker.effects, NewObjects(recorder, tracker.known))

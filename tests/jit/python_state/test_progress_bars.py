@@ -112,6 +112,22 @@ def test_bars_inside_move_at_each_call_and_show_its_numbers(bars):
     assert shown == ["loss=0.0", "loss=4.0", "loss=8.0", "loss=12.0"]
 
 
+def test_recordings_leave_the_class_of_a_bar_as_it_is(bars):
+    global BAR
+    BAR, before, seen = bars(total=9, file=io.StringIO()), dict(vars(bars)), []
+    look = jit.host(lambda: seen.append(dict(vars(bars)) == before))
+
+    @jit.trace
+    def fn(x):
+        look()
+        BAR.update(2)
+        return x * 2
+
+    for _ in range(3):
+        fn(ingot.ones(2))
+    assert BAR.n == 6 and seen == [True] * 3 and dict(vars(bars)) == before
+
+
 def test_a_function_that_reads_the_bar_it_moves_runs_eagerly_and_right(bars):
     def run(wrap):
         bar = bars(total=9, file=io.StringIO())
