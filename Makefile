@@ -75,7 +75,7 @@ test-ptx: $(READY)
 # A machine with a GPU may have all that is needed, and no network: then nothing is installed. Each test compiles kernels, which
 # takes longer than they run, so several processes share the device.
 GPU_NEEDS := hypothesis llvmlite ml_dtypes networkx numpy pytest rich safetensors triton xdist
-GPU_TESTS := -m pytest -m gpu -n auto --maxprocesses 8 --dist worksteal tests/runtime/cuda/test_real_device.py tests/runtime/cuda/test_pitfalls.py
+GPU_TESTS := -m pytest -m gpu -n auto --maxprocesses 8 --dist worksteal tests/runtime/cuda/test_real_device.py tests/runtime/cuda/test_pitfalls.py tests/runtime/distributed/engines/test_nccl_real_device.py
 test-gpu:
 	@if $(PYTHON) -c "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))" $(GPU_NEEDS); \
 	then $(PYTHON) $(GPU_TESTS) $(ARGS); else $(MAKE) $(READY) && $(BIN)/python $(GPU_TESTS) $(ARGS); fi
