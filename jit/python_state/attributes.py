@@ -75,7 +75,10 @@ class DynamicAttributes:
         for name in question.names & attributes.keys():
             if question.sets or name in question.assigned:
                 self.writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
-            self._reads.add_attribute(text, value, name, attributes[name])
+            if isinstance(value, type):         # what it holds is not what reading it gives: methods of classes are bound
+                self._reads.add_attributes(text, value, (name,))
+            else:
+                self._reads.add_attribute(text, value, name, attributes[name])
 
     def answer_with_all(self, question, text, value, reach):
         """Guard all attributes of an object for code that computes names, without `__builtins__`."""

@@ -105,7 +105,12 @@ class ChainReads:
         found = imported(module, level, package)
         if found is None or (steps and not hasattr(found, steps[0])):
             return False
-        if steps:
+        if steps[:1] == ("__dict__",):
+            self._reachable.walk(module, found)
+            if not is_user_namespace(found):
+                self._known.refuse(f"it reads {module}.__dict__, which nothing compares; name what it reads: {module}.name")
+            self._reachable.takes_all(found, sets=True)
+        elif steps:
             self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
             if steps[0] not in vars(found):         # code of the module gives it
                 self.reads.add_attributes(module, found, ("__getattr__",))

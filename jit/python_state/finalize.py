@@ -69,6 +69,9 @@ class Finaliser:
                 self._reads.add_own(t.owner, t.key, t.text)
             if t.place in known or t.place in self._written or t.was is MISSING or isinstance(t.owner, Module):
                 continue
+            if isinstance(t.owner, type) and hasattr(type(t.was), "__get__"):       # reading it gives what that binds
+                self._reads.add_attributes(t.owner.__qualname__, t.owner, (t.key,))
+                continue
             name, _, where = t.text.rstrip(")").partition(" (in ")
             chain = {"attr": Chain(ARGUMENT, name.rpartition(".")[0], (("attr", t.key),)), "cell": Chain(FREE, name, ()),
                      "item": Chain(GLOBAL, t.key, ())}[t.kind]

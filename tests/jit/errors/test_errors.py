@@ -69,6 +69,7 @@ ERRORS = [Row(*row) for row in (
     ("function returned", "def f(x):\n    return lambda: x", "function", "return tensors"),
     ("object with __del__", "class D:\n    def __init__(self):  #!\n        self.a = 1\n    def __del__(self): pass\n"
      "def f(x):\n    D()\n    return x * 2", "__del__", "outside"),
+    ("dictionary of a library", "def f(x):\n    import math\n    return x * math.__dict__['pi']", "math.__dict__", "math.name"),
     ("write through globals()", "def f(x):\n    globals()['made'] = x\n    return x", "made", "global made"),
     ("dataclass argument changed", "import dataclasses\n@dataclasses.dataclass\nclass D:\n    a: int\nd = D(1)\nARGS = (d,)\n"
      "def f(x, d):\n    d.a += 1\n    return x * d.a", "object among its arguments", "return"),

@@ -217,3 +217,62 @@ def turn(i):
 def test_calls_that_delete_an_attribute_run_eagerly(kind, use):
     verdict, _ = compare(DELETED.format(kind=kind, use=use))
     assert verdict.kind == "same", verdict.text
+
+
+LISTED = """
+Pair = namedtuple('Pair', 'first second')
+class Made:
+    def __init__(self, first, second): self.first = first
+    @classmethod
+    def of(cls, x): return cls(x, x)
+    @staticmethod
+    def double(x): return x + x
+    @property
+    def half(self): return self.first / 2
+    table = [1]
+class Thing:
+    def __init__(self, a): self.a = a
+def s(): return s.a
+s.a = Thing(1)
+def fn(x):
+    names = sorted(vars(getattr(s, 'a', 7.0)))
+    other = getattr(s(), 'b', 0)
+    made = {use}
+    return names, other, made[0] if type(made) is Pair else vars(made) if type(made) is Made else made
+def turn(i):
+    if i == 3: s.a = Thing(2.0)
+    if i == 4: {late}
+"""
+
+
+@pytest.mark.parametrize("late", [
+    "pass", "Pair._make = classmethod(lambda cls, items: cls(*list(items)[::-1]))", "Made.double = staticmethod(lambda x: x)",
+    "Made.of = classmethod(lambda cls, x: cls(x + x, x))", "Made.half = property(lambda self: 7)"])
+@pytest.mark.parametrize("use", [
+    "Pair(x, x)", "Pair._make([x, x + 1])", "Pair.__new__(Pair, x, 1)", "Pair(x, x)._replace(first=x + 1)",
+    "Made(x, x)", "Made.of(x)", "Made.double(x)", "Made(x, x).half"])
+def test_methods_of_classes_of_which_code_lists_attributes(use, late):
+    verdict, _ = compare(LISTED.format(use=use, late=late))
+    assert verdict.kind == "same", verdict.text
+
+
+NAMESPACE = """
+m = sys.modules['fuzzed_namespace'] = types.ModuleType('fuzzed_namespace')
+m.k, m.t = 2.0, ingot.ones(3)
+def fn(x):
+    {imports}
+    return {use}
+def turn(i):
+    if i == 2: m.k = 3.0
+    if i == 4: m.t = ingot.arange(3.0)
+"""
+
+
+@pytest.mark.parametrize("imports, name", [
+    ("import fuzzed_namespace", "fuzzed_namespace.__dict__"), ("import fuzzed_namespace as n", "n.__dict__"),
+    ("from fuzzed_namespace import __dict__ as names", "names"), ("import fuzzed_namespace", "vars(fuzzed_namespace)"),
+    ("pass", "m.__dict__")])
+@pytest.mark.parametrize("use", ["x * {d}['k']", "x + {d}['t']", "x * {d}.get('k', 7)", "[x for key in {d} if key == 't']"])
+def test_modules_are_read_as_dictionaries(imports, name, use):
+    verdict, _ = compare(NAMESPACE.format(imports=imports, use=use.format(d=name)))
+    assert verdict.kind == "same", verdict.text
