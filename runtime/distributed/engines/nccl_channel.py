@@ -13,6 +13,7 @@ from ...cuda.compiler import copies
 from ...cuda.driver import context as contexts
 from ...cuda.driver import launch_queue
 from ...cuda.driver.streams import Event, Stream, current, set_current
+from ...cuda.memory import transfer
 from ...cuda.memory.arrays import KIND, empty, used
 from ..stores.distributed_errors import DistBackendError
 from ..stores.store import seconds
@@ -140,8 +141,8 @@ class NCCLChannel(Channel):
         return bool(arrays) and all(a.__class__ is DeviceArray and a.kind == KIND for a in arrays)
 
     def operand(self, a) -> DeviceArray:
-        """Return an array as an operand: as it is."""
-        return a
+        """Return an array anywhere as an operand."""
+        return transfer.relocated(a, self.device) if a.__class__ is DeviceArray else transfer.to_device(a, self.device)
 
     def reaches(self, a) -> bool:
         """Return whether results can be written into an array."""

@@ -72,6 +72,12 @@ def _collectives(rank, size):
         dist.reduce_scatter(t, [put(_values(rank + r)) for r in range(size)], ReduceOp.MAX)
         return [t]
 
+    def from_the_host(put):
+        t = put(ingot.zeros(2, 3))
+        dist.reduce_scatter(t, [_values(rank + r) for r in range(size)])
+        dist.scatter(t, [_values(r) + 1 for r in range(size)] if rank == 0 else None, 0)
+        return [t]
+
     def reduce_scatter_tensor(put):
         t = put(ingot.zeros(2, 3))
         dist.reduce_scatter_tensor(t, put(ingot.cat([_values(rank + r) for r in range(size)])), ReduceOp.AVG)
@@ -109,6 +115,7 @@ def _collectives(rank, size):
             "complex": reduced(ReduceOp.AVG, ingot.complex64), "turned": turned, "reduce": reduce_to(ReduceOp.SUM),
             "reduce mean": reduce_to(ReduceOp.AVG), "broadcast": broadcast, "all_gather": all_gather,
             "all_gather_into": all_gather_into, "gather": gather, "scatter": scatter, "reduce_scatter": reduce_scatter,
+            "from the host": from_the_host,
             "reduce_scatter_tensor": reduce_scatter_tensor, "all_to_all": all_to_all, "all_to_all_single": all_to_all_single,
             "messages": messages, "sent": sent}
 
