@@ -5,7 +5,10 @@ import functools
 import gc
 import signal
 import sys
+import time
 from contextlib import contextmanager
+
+import ingot
 
 
 class Interrupted(Exception):
@@ -14,6 +17,7 @@ class Interrupted(Exception):
 
 KINDS = (KeyboardInterrupt, Interrupted, RuntimeError, MemoryError, SystemExit)
 TEXT = "from outside"
+_LATER = 20e-6          # seconds after which a signal comes again that came in code in C
 
 
 _LOOKS = frozenset(opcode for name, opcode in dis.opmap.items() if name.startswith(("CALL", "RESUME", "JUMP_BACKWARD")))
@@ -34,16 +38,32 @@ def _is_foreign_callback(frame) -> bool:
     return any(getattr(c, "__code__", None) is frame.f_code and not c.__module__.startswith("ingot") for c in gc.callbacks)
 
 
+def _is_of_c(frame) -> bool:
+    """Return whether a frame is one of the mock driver, which stands for code in C: no signal is handled in there."""
+    return str(frame.f_globals.get("__name__", "")).startswith("mock_cuda_")
+
+
 class _Look:
     """A trace function that raises at a point where the interpreter looks for signals: after a call, where a frame starts, and
     where a loop goes back. An exception after a call counts as one of the call. A trace function can only raise at the next
-    instruction, so points between two blocks of `try` are left out."""
+    instruction, so points between two blocks of `try` are left out.
 
-    def __init__(self, left, kind):
-        self.left, self.kind = left, kind
+    within   beginning of the names of the modules whose points count
+    """
+
+    def __init__(self, left, kind, within=""):
+        self.left, self.kind, self.within = left, kind, within
         self.last: dict = {}            # frame -> (opcode, place) of the instruction that it ran last
+        self.inside = None              # the outermost frame that stands for code in C
 
     def __call__(self, frame, event, arg):
+        if self.inside is not None:
+            if frame is self.inside and event == "return":
+                self.inside = None
+            return self if frame is self.inside else None
+        if event == "call" and _is_of_c(frame):
+            self.inside, frame.f_trace_lines = frame, False
+            return self
         if event == "call" and _is_foreign_callback(frame):
             return None
         frame.f_trace_opcodes = True
@@ -52,7 +72,8 @@ class _Look:
         elif event == "opcode":
             code, at = frame.f_code, frame.f_lasti
             opcode, before = self.last.get(frame, (0, 0))
-            looks = opcode in _LOOKS and _handler_at(code, before) == _handler_at(code, at)
+            looks = (opcode in _LOOKS and _handler_at(code, before) == _handler_at(code, at)
+                     and str(frame.f_globals.get("__name__", "")).startswith(self.within))
             self.last[frame] = code.co_code[at], at
             self.left -= looks
             if looks and self.left == -1:
@@ -60,10 +81,10 @@ class _Look:
         return self
 
 
-def raised_at(number: int, call, kind=Interrupted):
-    """Call a function, and raise at the point with this number, in whichever frame that is. Return (what the call returned, the
-    exception that reached the caller, whether the call reached the point)."""
-    look, before = _Look(number, kind), sys.gettrace()
+def raised_at(number: int, call, kind=Interrupted, within=""):
+    """Call a function, and raise at the point with this number, in whichever frame that is, or in one `within` modules. Return
+    (what the call returned, the exception that reached the caller, whether the call reached the point)."""
+    look, before = _Look(number, kind, within), sys.gettrace()
     result = error = None
     try:
         sys.settrace(look)
@@ -76,9 +97,9 @@ def raised_at(number: int, call, kind=Interrupted):
     return result, error, look.left < 0
 
 
-def points_of(call) -> int:
+def points_of(call, within="") -> int:
     """Return how many such points a call has."""
-    look, before = _Look(sys.maxsize, Interrupted), sys.gettrace()
+    look, before = _Look(sys.maxsize, Interrupted, within), sys.gettrace()
     sys.settrace(look)
     try:
         call()
@@ -97,6 +118,11 @@ def is_from_outside(error) -> bool:
 def alarm_after(seconds: float, kind=Interrupted):
     """Raise from a signal handler after some time, unless the block is left before."""
     def handle(number, frame):
+        while frame is not None:
+            if _is_of_c(frame):
+                signal.setitimer(signal.ITIMER_REAL, _LATER)
+                return
+            frame = frame.f_back
         raise kind(TEXT)
 
     before = signal.signal(signal.SIGALRM, handle)
@@ -111,3 +137,57 @@ def alarm_after(seconds: float, kind=Interrupted):
 def install_as_handler(number: int):
     """Make the code that raises that of a signal handler, too: so it is known for one."""
     signal.signal(number, _Look(0, Interrupted))
+
+
+@contextmanager
+def known_as_handler():
+    """Make the code that raises that of a signal handler meanwhile."""
+    before = signal.getsignal(signal.SIGUSR2)
+    install_as_handler(signal.SIGUSR2)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
+def _states(make, count: int) -> list:
+    """Return the states of an object that nobody interrupts, after each call."""
+    twin = make()
+    found = [twin.state()]
+    for _ in range(count):
+        twin()
+        found.append(twin.state())
+    return found
+
+
+def follow(make, interrupted, times: int) -> int:
+    """Interrupt calls of an object. After each its `state()` must be that before the call or after it. Return how many were
+    done."""
+    states, it, at = _states(make, times), make(), 0
+    rng = ingot.get_rng_state()
+    for i in range(times):
+        ingot.set_rng_state(rng)
+        error = interrupted(it, i)
+        assert error is None or is_from_outside(error), (i, error)
+        rng, now = ingot.get_rng_state(), it.state()
+        assert now in (states[at:at + 2] if error is not None else states[at + 1:at + 2]), (i, error)
+        at += now != states[at]
+    return at
+
+
+def follow_alarms(make, kind, times: int, rng):
+    """Do the same by signals at random times."""
+    it, start = make(), time.perf_counter()
+    for _ in range(100):
+        it()
+    usual = (time.perf_counter() - start) / 100
+
+    def interrupted(it, i):
+        try:
+            with alarm_after(max(1e-6, rng.uniform(0, 1.2 * usual)), kind):
+                it()
+        except BaseException as error:
+            return error
+        return None
+
+    return follow(make, interrupted, times)

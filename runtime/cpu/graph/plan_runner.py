@@ -145,7 +145,7 @@ class NativeRun:
             if is_interrupt(error):
                 raise
             plain = self._copies(args)
-            progress.copied = args[len(self.reads):], plain[len(self.reads):]
+            progress.pending = args[len(self.reads):], plain[len(self.reads):]
             progress.done += starmap(self.entry, ((self.address, arena, *plain),))
             args = plain
         self.check(arena, args)
@@ -158,9 +158,9 @@ class NativeRun:
 
     def settle(self, env, progress):
         """Hand on what was computed, and drop what no later step reads; the same again after an interrupt."""
-        if progress.copied is not None:
-            self._copy_back(*progress.copied)
-            progress.copied = None
+        if progress.pending is not None:
+            self._copy_back(*progress.pending)
+            progress.pending = None
         for i, home in self.over_inputs:
             env[i] = env[home] if env[i] is None else env[i]
         for i in self.dead:

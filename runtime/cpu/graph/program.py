@@ -24,6 +24,7 @@ from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.backend import HOST
 from ...core.dispatch import kernel_of
+from ...core.journal import Progress, resume
 from ...core.specialized_calls import has_row_major_results
 from ...state.mode import tls
 from ..calls import pool
@@ -102,7 +103,8 @@ class CompiledGraph:
         """Return the results, the first ones in given arrays, if need be by a copy."""
         if self.threads and pool.get_num_threads() != self.threads:
             self._prepare()
-        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, into, self.are_computed) if is_made])
+        places = [(i, a) for i, a, is_made in zip(self.outputs, into, self.are_computed) if is_made]
+        found = self._run_journaled(arrays, places) if self.in_place else self._run_steps(arrays, places)
         for n, array in enumerate(into):
             if found[n] is not array:
                 np.copyto(array, found[n])
@@ -116,49 +118,36 @@ class CompiledGraph:
 
     def _run_steps(self, arrays, into=()) -> list:
         """Return the results, as arrays, in order; those of some places of the environment go `into` arrays."""
-        env = [*arrays, *self.room]
-        for i, array in into:
-            env[i] = array
+        env = _environment(arrays, self, into)
         for step in self.steps:
             step.run(env)
         return [env[i] for i in self.outputs]
 
-    def _run_journaled(self, arrays) -> list:
+    def _run_journaled(self, arrays, into=()) -> list:
         """Return the results of a graph that writes over its inputs. While a replay keeps a journal, a run that an interrupt
         stopped goes on from there when it is called again, and writes nothing twice."""
         journal = tls.m.journal
         if journal is None:
-            return self._run_steps(arrays)
-        return run_journaled(self, journal, arrays, self, self.steps)
+            return self._run_steps(arrays, into)
+        return run_journaled(self, journal, arrays, self, self.steps, into)
 
 
-class Progress:
-    """A run under way: `done` has an item for each step whose results are in `env`, or in the inputs that it writes over.
-    `copied` has the arguments of a step that runs on copies, and these."""
-
-    __slots__ = ("copied", "done", "env", "steps")
-
-    def __init__(self, env, steps):
-        self.env, self.steps, self.copied = env, steps, None
-        self.done: list = []
-
-    @property
-    def writes(self) -> bool:
-        """Whether all that comes before the first write is done: nothing can fail from there on."""
-        return any([step.writes_inputs for step in self.steps[:len(self.done) + 1]])  # noqa: C419
-
-
-def run_journaled(graph, journal: dict, arrays, plan, steps) -> list:
+def run_journaled(graph, journal: dict, arrays, plan, steps, into=()) -> list:
     """Run the steps of a plan from where the journal says that a run of the graph stopped; return its results."""
     progress = journal.get(graph)
     if progress is None:
-        progress = journal[graph] = Progress([*arrays, *plan.room], steps)
-    env, done = progress.env, progress.done
-    if done:
-        progress.steps[len(done) - 1].settle(env, progress)
-    for step in progress.steps[len(done):]:
-        step.run_once(env, progress)
+        progress = journal[graph] = Progress(_environment(arrays, plan, into), steps)
+    resume(progress)
+    env = progress.env
     return [env[i] for i in plan.outputs]
+
+
+def _environment(arrays, plan, into) -> list:
+    """Return the environment of a run, with arrays for the results of some places."""
+    env = [*arrays, *plan.room]
+    for i, array in into:
+        env[i] = array
+    return env
 
 
 class EnvironmentSlots(dict):

@@ -12,7 +12,7 @@ from ....passes.codegen.triton.loops import configs
 from ....passes.codegen.triton.loops.configs import Launch
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import DriverCache, thread, unrecorded
+from ..driver.driver_state import DriverCache, thread
 from ..memory.arrays import used
 from ..memory.pools import Memory
 from . import compile as compiler
@@ -105,12 +105,15 @@ class Form:
         key = device, mask, how, units
         found = self.functions.get(key)
         if found is None:
-            may_wait = launch_queue.may_defer()
-            with unrecorded():          # (a kernel is loaded once)
+            may_wait, recorder = launch_queue.may_defer(), thread.recorder
+            try:
+                thread.recorder = None          # (a kernel is loaded once)
                 variant = self.variant(contexts.context(device).arch, mask, how, units)
                 found = pending_function(device, variant) if may_wait else function(device, compiler.compiled(variant))
                 if found.__class__ is Function:
                     self.functions[key] = found
+            finally:
+                thread.recorder = recorder
         return found
 
 

@@ -3,12 +3,14 @@
 import ctypes
 import struct
 from ctypes import addressof, byref, c_int, c_uint, c_void_p
+from functools import partial
 
 from ....ir.errors import DeviceError
 from ....ir.locks import new_lock
 from ..driver import context as contexts
 from ..driver import launch_queue
-from ..driver.driver_state import DriverCache, thread, unrecorded
+from ..driver.driver_state import DriverCache, thread
+from ..driver.held_calls import ReadyCall
 from ..driver.launch_queue import waiting
 from ..memory.pools import Memory, outside_of_captures, with_room
 from . import compile as compiler
@@ -168,12 +170,17 @@ class Function:
         self._pack = struct.Struct(binary.layout)
         self._lock = new_lock()
         self._request = LaunchRequest(self)
+        self._free: list = []               # requests of launches that were held back
         self._launch = driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, grid, stream: int, *args):
         """Put the kernel into a stream of its device; `args` are addresses and numbers, in order."""
-        if thread.recorder is not None:
-            thread.recorder.calls += 1
+        recorder = thread.recorder
+        if recorder is not None:
+            recorder.calls += 1
+            if recorder.holds_back:
+                recorder.hold(self.driver, self, (grid, stream, *args), partial(self._ready, grid, stream, args))
+                return
         if waiting and launch_queue.defer(self.driver, self, (grid, stream, *args)):
             return
         scratch = self._scratch(grid, stream) if self.binary.scratch else None
@@ -184,6 +191,20 @@ class Function:
             code = self._launch(*request.addresses)
         if code:
             raise self.error(code)
+
+    def _ready(self, grid, stream, args) -> ReadyCall:
+        """Return a launch that is ready to be made, with a request of its own."""
+        scratch = self._scratch(grid, stream) if self.binary.scratch else None
+        try:
+            request = self._free.pop()
+        except IndexError:
+            request = LaunchRequest(self)
+        self.fill(request, args, 0 if scratch is None else scratch.pointer)
+        request.run_in(grid, stream)
+        return ReadyCall((self._launch, *request.addresses), self.error, partial(self._release, request, scratch))
+
+    def _release(self, request, scratch):
+        self._free.append(request)
 
     def fill(self, request: "LaunchRequest", args, scratch=0):
         self._pack.pack_into(request.block, 0, *args, scratch, 0)
@@ -212,13 +233,21 @@ class PendingFunction:
 
     def __call__(self, grid, stream, *args):
         if self.loaded is None and (self.future.done() or not launch_queue.may_defer()):
-            with unrecorded():          # (a kernel is loaded once)
+            recorder = thread.recorder
+            try:
+                thread.recorder = None          # (a kernel is loaded once)
                 self.loaded = function(self.device, self.future.result())
+            finally:
+                thread.recorder = recorder
         if self.loaded is not None:
             self.loaded(grid, stream, *args)
             return
-        if thread.recorder is not None:
-            thread.recorder.calls += 1
+        recorder = thread.recorder
+        if recorder is not None:
+            recorder.calls += 1
+            if recorder.holds_back:
+                recorder.hold(contexts.context(self.device).driver, self._launch, (grid, stream, args))
+                return
         launch_queue.enqueue(contexts.context(self.device).driver, self._launch, (grid, stream, args))
 
     def _launch(self, grid, stream, args):

@@ -98,6 +98,8 @@ class Driver:
         def checked(*args):
             if thread.recorder is not None:
                 thread.recorder.calls += 1
+                if in_order and thread.recorder.holds_back and thread.recorder.meets(self, name, checked, args):
+                    return
             if waiting and in_order:
                 if may_come_late and launch_queue.defer(self, checked, args):
                     return

@@ -7,7 +7,6 @@ import functools
 import math
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
 _drops: list[Callable] = []
@@ -51,7 +50,7 @@ def driver_lru_cache(size: int):
 
 
 class _Thread(threading.local):
-    recorder: Any = None
+    recorder: Any = None        # hears of its calls (`LaunchRecorder`), or holds them back (`HeldCalls`)
     runs = False                # whether it runs deferred calls
     plans = False               # whether the driver only records calls (`planning.py`)
     pool = 0                    # pool of new blocks: the graph's while a graph is captured
@@ -60,13 +59,3 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
-
-
-@contextmanager
-def unrecorded():
-    """Record no calls of this thread inside; yield the recorder, if there is one."""
-    recorder, thread.recorder = thread.recorder, None
-    try:
-        yield recorder
-    finally:
-        thread.recorder = recorder

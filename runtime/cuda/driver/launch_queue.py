@@ -60,10 +60,17 @@ def defer(driver, function: Callable, args: tuple) -> bool:
 
 def enqueue(driver, function: Callable, args: tuple):
     """Queue a call for the current context."""
+    waiting.extend(entries([(driver, function, args)]))
+    wake()
+
+
+def entries(calls) -> list:
+    """Return calls (driver, function, arguments) as the queue has them, for the current context."""
     _raise()
-    _append(driver, function, args)
-    with _changed:
-        _start()
+    handle = c_void_p()
+    if calls:
+        calls[0][0].raw["cuCtxGetCurrent"](byref(handle))
+    return [(handle.value, *one) for one in calls]
 
 
 def after(driver, function: Callable, args: tuple):
@@ -93,6 +100,11 @@ def is_ahead() -> bool:
 def kick():
     """Start the queue's thread without waiting, because nobody may ever wait. Raise the error of the queue."""
     _raise()
+    wake()
+
+
+def wake():
+    """Start the queue's thread if there are calls."""
     with _changed:
         _start()
 

@@ -10,8 +10,10 @@ from ....ir import dtype as dt
 from ....ir.errors import IngotError
 from ....ir.graph.graph import Graph, Value
 from ....ir.graph.printer import format_line
+from ....ir.interrupts import is_interrupt
 from ....ir.opdef.op import View
 from ....ir.ops.core.complex_numbers import pairs
+from ....ir.ops.core.host_call import host_call
 from ....ir.ops.nn.conv import conv, conv_input_grad
 from ....ir.ops.packed.conv_channels_last import conv_last, conv_last_input_grad
 from ....ir.symbols.substitute import data_evaluator, has_symbols
@@ -21,6 +23,7 @@ from ....passes.schedule.batched_launches import EndStep, ManyStep, reads_first
 from ....passes.schedule.device_plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ....passes.simplify.lift_numbers import lift_numbers, number_array
 from ...core.device_array import DeviceArray
+from ...core.journal import resume
 from ..compiler import kernels
 from ..compiler.kernels import Prepared, as_number
 from ..driver import streams
@@ -31,6 +34,7 @@ from ..ops.products.batched_launch import Grouped, are_alike
 from ..ops.products.factors import Computed, SideProgram
 from ..ops.products.products import multiply
 from ..replay.static_steps import Segment, StaticSteps
+from ..replay.steps import DeviceProgress, Observed, Step
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
@@ -131,18 +135,28 @@ class DeviceGraph:
             return Multiplied(step, self)
         return Launched(step, self)
 
-    def run(self, inputs, destinations=None) -> list:
+    def run(self, inputs, destinations=None, journal: dict | None = None) -> list:
+        """Return the results. With a journal, a run that an interrupt stopped goes on from there, and writes nothing twice."""
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
+        steps = self.steps if not kernels.OBSERVERS else [
+            Observed(one) for step in self.steps for one in (step.runs if type(step) is Segment else (step,))]
+        if journal is None:
+            env = self._environment(inputs)
+            for step in steps:
+                step.run(env, device, destinations)
+        else:
+            progress = journal.get(self)
+            if progress is None:
+                progress = journal[self] = DeviceProgress(self._environment(inputs), steps, device)
+            resume(progress)
+            env = progress.env
+        return [self.value(v, env, device) for v in self.graph.outputs]
+
+    def _environment(self, inputs) -> dict:
         env = {}
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
             env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
-        for step in self.steps:
-            if not kernels.OBSERVERS:
-                step.run(env, device, destinations)
-                continue
-            for one in step.runs if type(step) is Segment else (step,):
-                kernels.OBSERVERS[-1](one, lambda one=one: one.run(env, device, destinations))
-        return [self.value(v, env, device) for v in self.graph.outputs]
+        return env
 
     def place(self, v: Value, env: dict, device: int):
         """Return the array to write a value into, if it is a part of a join; the first part allocates the join."""
@@ -194,7 +208,7 @@ def _as_part(part, numbers) -> tuple:
     return part[0], shape, cuts, tuple(operators)
 
 
-class Launched:
+class Launched(Step):
     """Step of a fused kernel, `among` others in one launch. `unbound` are its numbers that may be symbols; `at` sets them."""
 
     graph: DeviceGraph
@@ -209,7 +223,7 @@ class Launched:
         there = {*in_place, *self.parts}
         self.allocated = [(v, v.dtype.np) for v in written if v not in there]
         self.over = [(v, in_place[v]) for v in written if v in in_place]
-        self.dead = step.dead
+        self.dead, self.writes_inputs = step.dead, bool(self.over)
         self.code, self.symbols = lowered.kernel, tuple(lowered.symbols)
         self.by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
         self.apart, self.among = reads_first(lowered, in_place), among
@@ -226,15 +240,13 @@ class Launched:
             graph.launched[self.step] = made
         return made
 
-    def run(self, env, device, destinations=None):
+    def compute(self, env, device, destinations=None):
         stream = streams.current(device).handle
         arguments, kernel = self.arguments(env, device, stream, destinations), self.kernel
         if self.step.ends_apart and kernel.end is not None:
             env[self.step] = arguments, kernel.run(device, stream, arguments, kernel.launches[:-1])
         else:
             kernel(device, stream, arguments)
-        for v in self.dead:
-            env.pop(v, None)
 
     def arguments(self, env, device, stream, destinations) -> list:
         """Return the address (or the number) of each buffer, with results in `env`."""
@@ -247,7 +259,7 @@ class Launched:
         return [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
 
 
-class LaunchedTogether:
+class LaunchedTogether(Step):
     """Step of similar fused kernels in one launch, or of their final parts. `unbound` and `at` as in `Launched`."""
 
     graph: DeviceGraph
@@ -255,9 +267,10 @@ class LaunchedTogether:
     kernel: Grouped | None
 
     def __init__(self, step: ManyStep | EndStep, graph: DeviceGraph):
-        self.step, self.dead = step, step.dead
+        self.step = step
         self.steps = step.steps if type(step) is ManyStep else (step,)
         self.are_ends = type(self.steps[0]) is EndStep
+        self.dead = (*step.dead, *[s.step for s in self.steps]) if self.are_ends else step.dead
         self.each = [] if self.are_ends else [Launched(s, graph, True) for s in self.steps]
         self.unbound = tuple([one.unbound for one in self.each])
 
@@ -266,24 +279,23 @@ class LaunchedTogether:
         made.graph, made.kernel = graph, None
         made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
             one.at(numbers, graph) for one, numbers in zip(self.each, unbound)]
+        made.writes_inputs = any([m.writes_inputs for m in made.members])       # noqa: C419  (quicker)
         kernels = [m.kernel for m in made.members]
         launches = [k.end for k in kernels] if self.are_ends else [one for k in kernels for one in k.launches]
         if type(step) is ManyStep and len(launches) == len(kernels) and are_alike(launches):
             made.kernel = Grouped(kernels[0].kernel, launches, step.shared, step.over, step.slots)
         return made
 
-    def run(self, env, device, destinations=None):
+    def compute(self, env, device, destinations=None):
         stream = streams.current(device).handle
         if self.are_ends:
-            rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
+            rows = [None if m.kernel.end is None else env[s.step] for s, m in zip(self.steps, self.members)]
         else:
             rows = [(m.arguments(env, device, stream, destinations), {}) for m in self.members]
         if self.kernel is not None:
             self.kernel(device, stream, rows)
         else:
             self._one_by_one(device, stream, rows)
-        for v in self.dead:
-            env.pop(v, None)
 
     def _one_by_one(self, device, stream, rows):
         """Launch one by one the kernels that sizes made different."""
@@ -294,7 +306,7 @@ class LaunchedTogether:
                 m.kernel.end(device, stream, *row)
 
 
-class Multiplied:
+class Multiplied(Step):
     """Step of a product or convolution with its epilogue, in one launch. `unbound` and `at` as in `Launched`."""
 
     graph: "DeviceGraph"
@@ -309,6 +321,7 @@ class Multiplied:
         self.computed = [p and (Computed(_side_program(p), p.transposed), _byte_offsets(p)) for p in made.before]
         self.operands = _byte_offsets(made)
         self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
+        self.writes_inputs = any([target is not None for *_, target in self.writes])        # noqa: C419  (quicker)
         sides = [self.side, *[c and c[0].side for c in self.computed]]
         operands = [self.operands, *[c[1] if c else [] for c in self.computed]]
         self.unbound = (tuple([b and b.strides for b in sides]), tuple([tuple([more for _, more in p]) for p in operands]),
@@ -327,7 +340,7 @@ class Multiplied:
         made.writes = [(v, shape, *rest) for (v, _, *rest), shape in zip(self.writes, shapes)]
         return made
 
-    def run(self, env, device, destinations=None):
+    def compute(self, env, device, destinations=None):
         stream = streams.current(device).handle
         inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
@@ -346,8 +359,6 @@ class Multiplied:
             x, y = inputs
             multiply(x, y, out, device, self.side, [used(env[v], stream) + more for v, more in self.operands],
                      self.params.get("fast", False))
-        for v in self.dead:
-            env.pop(v, None)
 
     def factor(self, position, x, env, device):
         """Return an operand: its array, or (how to compute it, its arrays, shape)."""
@@ -380,7 +391,7 @@ def _from(array: DeviceArray, more: int) -> DeviceArray:
     return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
 
 
-class Called:
+class Called(Step):
     """Step that calls one operator as eager mode does. `unbound` and `at` as in `Launched`."""
 
     graph: DeviceGraph
@@ -389,7 +400,8 @@ class Called:
 
     def __init__(self, step, graph: DeviceGraph):
         self.node, self.dead = step.node, step.dead
-        self.over = [(v, graph.plan.in_place[v]) for v in step.node.outputs if v in graph.plan.in_place]
+        self.over = {v: graph.plan.in_place[v] for v in step.node.outputs if v in graph.plan.in_place}
+        self.writes_inputs = bool(self.over)
         self.unbound = tuple(step.node.params.values()), tuple([None if type(x) is Value else x for x in step.node.inputs])
         self.reinterpret: Any = _REINTERPRETED.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
@@ -399,12 +411,13 @@ class Called:
         made.graph, made.params = graph, dict(zip(self.node.params, params))
         return made
 
-    def run(self, env, device, destinations=None):
+    def compute(self, env, device, destinations=None):
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
-        for v, target in self.over:
-            env[v] = env[target]
-        into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
+        if node.op is host_call and node.outputs[0] in env:         # which an interrupt came behind
+            return
+        over = self.over
+        into = tuple([env[over[v]] if v in over else graph.place(v, env, device) for v in node.outputs])
         more = {"into": into} if any(a is not None for a in into) else {}
         try:
             alike = self.reinterpret is not None and not more and inputs[0].is_contiguous
@@ -412,8 +425,8 @@ class Called:
         except IngotError:
             raise
         except Exception as e:
+            if is_interrupt(e, of_user=node.op is host_call):
+                raise
             where = f" at {format_line(node.line, full_paths=True)}" if node.line else ""
             raise IngotError(f"{node.op.name}{where} failed on cuda:{device}: {e}") from e
         env.update(zip(node.outputs, result if node.multi else (result,)))
-        for v in self.dead:
-            env.pop(v, None)

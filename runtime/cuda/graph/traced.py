@@ -20,8 +20,10 @@ from ....passes.networks.partition_host import HostCut, partition_host
 from ....passes.schedule.device_plan import CallStep, Steps, plan
 from ....passes.schedule.specialize_shapes import Binder
 from ...core.device_array import DeviceArray
+from ...core.journal import Repeated
 from ...cpu.graph.eager import kernel_for
 from ...cpu.graph.program import CompiledGraph, arrange_for_cpu
+from ...state.mode import tls
 from ..compiler import copies, precision
 from ..driver import streams
 from ..memory import pools
@@ -183,6 +185,7 @@ class Parts:
         cut = self.cut = arrangement.cut
         self.inputs, self.count = arrangement.inputs, count
         self.host: Any = None
+        self.writes_inputs, self.counted = bool(targets), []
         if cut is not None:
             self.host = CompiledGraph(arrangement.host, kernel_for)
             self.written = [(cut.given + i, targets[p]) for i, p in enumerate(cut.results)
@@ -196,21 +199,27 @@ class Parts:
         self.is_whole = cut is None and not self.back        # whether everything is done on the device
 
     def run(self, arrays) -> list:
-        """Return the results of the whole graph."""
+        """Return the results of the whole graph. While a replay keeps a journal, a run that an interrupt stopped goes on from
+        there when it is called again, and writes nothing twice."""
         cut, host = self.cut, self.host
-        captured = self.device.usable()
-        room, stage = (None, None) if captured is None else (captured.room_for_results(), captured.stage())
+        journal = tls.m.journal if self.writes_inputs else None
+        begun = None if journal is None else journal.get(self)
+        if begun is None:
+            begun = self._begun(arrays)
+            if journal is not None:
+                journal[self] = begun
+        captured, room, stage, before = begun.how
         if cut is None:
-            return self.finished(self.device.run(arrays, captured, room, stage), arrays)
-        before = [arrays[n].copy() for n in self.counted] if room is None else []
+            return self._finished(self.device.run(arrays, captured, room, stage, journal), arrays, begun)
         first, sources = len(self.inputs), [arrays[i] for i in cut.sources]
         there = host.run(sources) if stage is None else host.run_into(sources, stage.views[first:first + cut.given])
         try:
-            made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given], captured, room, stage)
+            made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given], captured, room, stage, journal)
         except DeviceError:
             for n, a in zip(self.counted, before):
                 np.copyto(arrays[n], a)         # (steps that were not made are not counted)
             raise
+        begun.writes = begun.writes or bool(self.written)
         for i, number in self.written:
             np.copyto(arrays[number], there[i])      # (a device array asks its backend)
         results = [None] * self.count
@@ -218,7 +227,13 @@ class Parts:
             results[p] = r
         for p, r in zip(cut.results, there[cut.given:]):
             results[p] = r
-        return self.finished(results, arrays)
+        return self._finished(results, arrays, begun)
+
+    def _begun(self, arrays) -> "BegunRun":
+        captured = self.device.usable()
+        if captured is None:
+            return BegunRun(None, None, None, [arrays[n].copy() for n in self.counted])
+        return BegunRun(captured, captured.room_for_results(), captured.stage(), [])
 
     def replay(self, arrays) -> list | None:
         """Repeat a call that needs the device part alone; return None if that is impossible now."""
@@ -228,11 +243,25 @@ class Parts:
             return device.launch(uploaded(arrays), arrays) if device.by_launches and self.is_whole else None
         return captured.run(arrays, captured.room_for_results(), captured.stage()) if captured.fits(arrays) else None
 
-    def finished(self, results, arrays):
+    def _finished(self, results, arrays, begun):
         """Write results that replace inputs unknown to the device part."""
+        begun.writes = begun.writes or bool(self.back)
         for p, number in self.back:
             copies.write(arrays[number], results[p])
         return results
+
+
+class BegunRun:
+    """A run of a graph that was begun.
+
+    how     (the capture, its memory for results, its staging buffer, copies of host arrays that are restored if it fails)
+    writes  whether it copies results over inputs, which may be done again
+    """
+
+    __slots__ = ("how", "writes")
+
+    def __init__(self, *how):
+        self.how, self.writes = how, False
 
 
 class ReplayedGraph:
@@ -264,22 +293,24 @@ class ReplayedGraph:
             captured = self.captured = None
         return captured
 
-    def run(self, arrays, captured, room, stage) -> list:
+    def run(self, arrays, captured, room, stage, journal: dict | None = None) -> list:
         """Run the part; return its results in order. Results with targets are written there.
 
         A fitting capture is replayed, with its memory for results and its staging buffer.
         """
         if captured is not None and captured.fits(arrays):
-            return captured.run(arrays, room, stage)
+            return captured.run(arrays, room, stage, journal)
         before = eager.Host.calls
-        results = self.launch(uploaded(arrays), arrays)
+        results = self.launch(uploaded(arrays), arrays, journal=journal)
         if not self.refused and config.current().cuda_graphs:
             self._consider(arrays, eager.Host.calls != before)
         return results
 
-    def launch(self, inputs, arrays, destinations=None) -> list:
+    def launch(self, inputs, arrays, destinations=None, journal: dict | None = None) -> list:
         """Launch kernel by kernel, and copy results to inputs that they replace."""
-        results = self.graph.run(inputs, destinations)
+        results = self.graph.run(inputs, destinations, journal)
+        if journal is not None:
+            journal[self] = Repeated
         for position, number in self.targets.items():
             if position not in self.graph.in_place or results[position] is not arrays[number]:
                 copies.write(arrays[number], results[position])

@@ -11,7 +11,7 @@ from ....ir.locks import new_lock
 from ....ir.symbols.symbolic import hint
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import DriverCache, on_replaced_driver, thread, unrecorded
+from ..driver.driver_state import DriverCache, on_replaced_driver, thread
 from .allocator import Allocator, Block
 
 _allocators = DriverCache()     # by device
@@ -42,10 +42,14 @@ class Memory:
 
     def _allocate_recorded(self, nbytes, stream):
         """Allocate while driver calls are recorded; the allocator's own calls are not."""
-        with unrecorded() as recorder:
+        recorder = thread.recorder
+        try:
+            thread.recorder = None
             self.nbytes = hint(nbytes)
             self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
+        finally:
+            thread.recorder = recorder
         recorder.took(self, nbytes)
 
     def used_on(self, stream: int):

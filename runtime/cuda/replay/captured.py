@@ -16,6 +16,7 @@ import numpy as np
 
 from ....ir.locks import new_lock
 from ...core.device_array import DeviceArray
+from ...core.journal import Progress, resume
 from ..compiler import copies, precision
 from ..driver import streams
 from ..driver.driver_state import thread
@@ -84,6 +85,7 @@ class Captured:
         self.device, self.stream = device, streams.current(device)
         self.room, self.precision = UploadLayout(arrays), precision.of_all()
         self.lock = new_lock()
+        self._under_way: CapturedProgress | None = None         # the run that was begun last, if it is not known to be done
         self.resident = ResidentInputs(arrays, [i for i, is_stable in enumerate(stable) if is_stable], self.stream.handle)
         moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
         self.memory = empty(device, (self.room.bytes,), np.uint8)
@@ -126,27 +128,49 @@ class Captured:
         return [*[empty(self.device, outputs[i].shape, outputs[i].dtype, stream) for i in self.apart],
                 *[Memory(self.device, block.bytes, stream) for block in self.blocks]]
 
-    def run(self, arrays, room, stage) -> list:
-        """Replay on new inputs; results that must not be overwritten by the next run go to `room`."""
+    def run(self, arrays, room, stage, journal: dict | None = None) -> list:
+        """Replay on new inputs; results that must not be overwritten by the next run go to `room`.
+
+        With a journal, a run that an interrupt stopped goes on from there. The next run finishes it, if that comes earlier.
+        """
         with self.lock:
-            if stage is not None:
-                stage.fill(arrays)
-                stage.send(self.memory.pointer, self.stream)
-                self.room.sent(stage)
-            for i, place, size in self.moving:
-                self._bring(arrays[i], place, size)
-            self.resident.record_uses(arrays)
-            self.graph.replay_in(self.stream)
-            results = list(self.outputs)
-            for position, number in self.back:
-                copies.write(arrays[number], results[position])
-            for position, number in self.replaced:
-                results[position] = arrays[number]
-            for i, made in zip(self.apart, room):
-                copies.write(made, results[i])
-                results[i] = made
-            for block, memory in zip(self.blocks, room[len(self.apart):]):
-                block.copy_out(memory, self.stream, results)
+            if journal is None:
+                self._bring_all(arrays, stage)
+                self.graph.replay_in(self.stream)
+                return self._handed_out(arrays, room)
+            progress = journal.get(self)
+            if progress is None:
+                progress = journal[self] = CapturedProgress(self, arrays, room, stage)
+            earlier = self._under_way
+            if earlier is not None and earlier is not progress and earlier.writes:
+                resume(earlier)
+            self._under_way = progress
+            resume(progress)
+            self._under_way = None
+            return progress.env
+
+    def _bring_all(self, arrays, stage):
+        """Copy inputs into the graph's memory."""
+        if stage is not None:
+            stage.fill(arrays)
+            stage.send(self.memory.pointer, self.stream)
+            self.room.sent(stage)
+        for i, place, size in self.moving:
+            self._bring(arrays[i], place, size)
+        self.resident.record_uses(arrays)
+
+    def _handed_out(self, arrays, room) -> list:
+        """Return the results, copied out of the graph's memory."""
+        results = list(self.outputs)
+        for position, number in self.back:
+            copies.write(arrays[number], results[position])
+        for position, number in self.replaced:
+            results[position] = arrays[number]
+        for i, made in zip(self.apart, room):
+            copies.write(made, results[i])
+            results[i] = made
+        for block, memory in zip(self.blocks, room[len(self.apart):]):
+            block.copy_out(memory, self.stream, results)
         return results
 
     def _bring(self, array, place, size):
@@ -155,6 +179,52 @@ class Captured:
             copies.write(place, array)
         elif size:
             stream.context.driver.cuMemcpyDtoDAsync_v2(place.pointer, memory.pointer + array.offset, size, stream.handle)
+
+
+class CapturedProgress(Progress):
+    """A run of a capture under way; `env` are its results."""
+
+    __slots__ = ("captured", "given")
+    unnoted = 0
+
+    def __init__(self, captured: Captured, *given):
+        super().__init__((), (_LAUNCH, _HAND_OUT))
+        self.captured, self.given = captured, given
+
+
+class _Launch:
+    """Step that copies inputs in and launches the graph, which is noted in the same instruction."""
+
+    writes_inputs = True
+
+    def run_once(self, env, progress):
+        captured, (arrays, _, stage) = progress.captured, progress.given
+        captured._bring_all(arrays, stage)
+        progress.done += captured.graph.launch_in(captured.stream)
+        self.settle(env, progress)
+
+    def settle(self, env, progress):
+        captured, code = progress.captured, progress.done[0]
+        if code:
+            progress.done.clear()
+        captured.graph.launched_in(captured.stream, code)
+
+
+class _HandOut:
+    """Step that copies results out."""
+
+    writes_inputs = True
+
+    def run_once(self, env, progress):
+        arrays, room, _ = progress.given
+        progress.env = progress.captured._handed_out(arrays, room)
+        progress.done.append(None)
+
+    def settle(self, env, progress):
+        """Do nothing."""
+
+
+_LAUNCH, _HAND_OUT = _Launch(), _HandOut()
 
 
 class CopiedOut:

@@ -7,6 +7,7 @@ the generators are written there, so replays draw the same numbers as calls with
 
 from contextlib import contextmanager
 from ctypes import byref, c_void_p
+from itertools import starmap
 from os import fsencode
 from typing import Any
 
@@ -18,7 +19,7 @@ from ...core.device_array import DeviceArray
 from ...core.random import default_generator
 from ...state.switches import refuse_to_read
 from ..driver import context as contexts
-from ..driver import streams
+from ..driver import launch_queue, streams
 from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing
 from ..memory import pools, status_words, transfer
 from ..memory.arrays import empty
@@ -129,7 +130,17 @@ class CUDAGraph:
         if self.draws.keys and self.last not in (None, stream):
             stream.wait_stream(self.last)       # where the last replay may still read its keys
         self.draws.renew()
-        self.driver.cuGraphLaunch(self.executable, stream.handle)
+        self.launched_in(stream, *self.launch_in(stream))
+
+    def launch_in(self, stream):
+        """Return an iterator that launches the graph when its one item is taken, the driver's code."""
+        launch_queue.drain()
+        return starmap(self.driver.raw["cuGraphLaunch"], ((self.executable, stream.handle),))
+
+    def launched_in(self, stream, code: int):
+        """Note a launch in a stream, by the driver's code of it; raise its error."""
+        if code:
+            raise self.driver.error("cuGraphLaunch", code)
         self.ran_in.add(stream.handle)
         self.last = stream
         for words in self.words:

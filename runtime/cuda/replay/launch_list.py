@@ -189,6 +189,8 @@ class LaunchRecorder:
     odd       whether a call happened that no list can repeat
     """
 
+    holds_back = False
+
     def __init__(self, arrays, symbolic=False):
         self.symbolic = symbolic
         self.steps: list = []

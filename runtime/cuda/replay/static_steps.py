@@ -7,6 +7,7 @@ and consecutive ones are recorded and repeated like one operator (`launch_cache.
 import itertools
 
 from . import launch_cache
+from .steps import Step
 
 _number = itertools.count()
 
@@ -43,7 +44,7 @@ class StaticSteps:
         return found
 
 
-class Segment:
+class Segment(Step):
     """Consecutive steps as one: reads values of others, returns values that live longer."""
 
     def __init__(self, steps, runs):
@@ -52,18 +53,16 @@ class Segment:
         dead = dict.fromkeys([v for s in steps for v in s.dead])
         self.reads = [v for v in dict.fromkeys([v for s in steps for v in s.reads]) if v not in written]
         self.gives = [v for v in written if v not in dead]
-        self.dead = [v for v in dead if v not in written]
+        self.dead = tuple([v for v in dead if v not in written])
         self.name = f"segment {next(_number)}"          # without the steps, which lists must not hold
 
-    def run(self, env, device, destinations=None):
+    def compute(self, env, device, destinations=None):
         if destinations:
             for one in self.runs:
                 one.run(env, device, destinations)
             return
         written = launch_cache.run(self.name, [env[v] for v in self.reads], {}, device, self._run_uncached)
         env.update(zip(self.gives, written))
-        for v in self.dead:
-            env.pop(v, None)
 
     def _run_uncached(self, name, inputs, params, device) -> tuple:
         env = dict(zip(self.reads, inputs))

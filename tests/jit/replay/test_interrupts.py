@@ -1,24 +1,20 @@
 """Exceptions from signal handlers in replayed calls: they reach the caller, and each call is done or not done."""
 
 import random
-import signal
-import time
 
 import pytest
 
 import ingot
 from ingot import jit, nn
-from interrupts import KINDS, alarm_after, install_as_handler, is_from_outside, points_of, raised_at
+from interrupts import KINDS, follow, follow_alarms, is_from_outside, known_as_handler, points_of, raised_at
 
 ALARMS = 2000       # for each kind
 
 
 @pytest.fixture(autouse=True)
 def handler_is_known():
-    before = signal.getsignal(signal.SIGUSR2)
-    install_as_handler(signal.SIGUSR2)
-    yield
-    signal.signal(signal.SIGUSR2, before)
+    with known_as_handler():
+        yield
 
 
 class Training:
@@ -92,30 +88,6 @@ def _plain():
     return lambda: f(a, b)
 
 
-def _chain(make, count: int) -> list:
-    """Return the states of an object that nobody interrupts, after each call."""
-    twin = make()
-    found = [twin.state()]
-    for _ in range(count):
-        twin()
-        found.append(twin.state())
-    return found
-
-
-def _follow(make, interrupted, times: int):
-    """Interrupt calls of an object. After each its state must be that before the call or after it."""
-    chain, it, at = _chain(make, times), make(), 0
-    rng = ingot.get_rng_state()
-    for i in range(times):
-        ingot.set_rng_state(rng)
-        error = interrupted(it, i)
-        assert error is None or is_from_outside(error), (i, error)
-        rng, now = ingot.get_rng_state(), it.state()
-        assert now in (chain[at:at + 2] if error is not None else chain[at + 1:at + 2]), (i, error)
-        at += now != chain[at]
-    return at
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_an_exception_from_outside_reaches_the_caller(kind):
     call = _plain()
@@ -129,7 +101,7 @@ def test_an_exception_from_outside_reaches_the_caller(kind):
 def test_a_replay_is_done_or_not_done_at_each_point(make, kind):
     count = points_of(make())
     points = random.Random(f"{kind}").sample(range(count - 8), 150)
-    done = _follow(make, lambda it, i: raised_at(points[i], it, kind)[1], len(points))
+    done = follow(make, lambda it, i: raised_at(points[i], it, kind)[1], len(points))
     assert 0 < done < len(points)
 
 
@@ -137,18 +109,4 @@ def test_a_replay_is_done_or_not_done_at_each_point(make, kind):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("make", [Training, Growing])
 def test_signals_leave_replays_done_or_not_done(make, kind):
-    rng = random.Random(f"{kind}")
-    it, start = make(), time.perf_counter()
-    for _ in range(100):
-        it()
-    usual = (time.perf_counter() - start) / 100
-
-    def interrupted(it, i):
-        try:
-            with alarm_after(max(1e-6, rng.uniform(0, 1.2 * usual)), kind):
-                it()
-        except BaseException as error:
-            return error
-        return None
-
-    _follow(make, interrupted, ALARMS)
+    follow_alarms(make, kind, ALARMS, random.Random(f"{kind}"))

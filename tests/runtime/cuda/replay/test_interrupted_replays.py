@@ -1,0 +1,141 @@
+"""Exceptions from signal handlers in replays on a device: they reach the caller, and each call is done or not done.
+
+The mock driver stands for code in C, so no exception comes within its functions.
+"""
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit, nn
+from ingot.ir import config
+from interrupts import KINDS, follow, follow_alarms, is_from_outside, known_as_handler, points_of, raised_at
+
+ALARMS = 2000           # for each kind
+CLOSE = "ingot.runtime.cuda.replay"         # code that is close to launches
+MOST = 50               # of its points, unless the test is slow
+
+
+@pytest.fixture(autouse=True)
+def cuda():
+    with mock_cuda.installed() as mock, known_as_handler():
+        yield mock
+
+
+@pytest.fixture(params=["as a graph", "launch by launch"])
+def path(request):
+    with config.override(cuda_graphs=request.param == "as a graph"):
+        yield request.param
+
+
+class Training:
+    """A step that writes tensors on a device, Python state and an optimizer, and draws."""
+
+    make_optimizer = staticmethod(lambda p: ingot.optim.SGD(p, lr=0.01, momentum=0.9))
+
+    def __init__(self):
+        ingot.manual_seed(0)
+        self.net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Dropout(0.5)).cuda()
+        self.optimizer = self.make_optimizer(self.net.parameters())
+        self.x, self.seen, self.steps = ingot.randn(4, 3).cuda(), ingot.zeros(5, device="cuda"), 0
+        self.last = None
+        self.step = jit.trace(self._step, fullgraph=True)
+        for _ in range(7):
+            self()
+
+    def _step(self, x):
+        self.optimizer.zero_grad()
+        loss = (self.net(x) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        self.steps += 1
+        self.seen.add_(1.0)
+        self.last = loss.detach()
+        return self.last
+
+    def __call__(self):
+        return self.step(self.x)
+
+    def state(self) -> list:
+        parameters = list(self.net.parameters())
+        of_optimizer = [x for p in parameters for x in self.optimizer.state[p].values() if isinstance(x, ingot.Tensor)]
+        tensors = [*parameters, *[p.grad for p in parameters], *self.net.buffers(), *of_optimizer, self.seen, self.last]
+        return [*[t if t is None else t.tolist() for t in tensors], *[t._version for t in tensors if t is not None],
+                self.steps, ingot.get_rng_state().tolist()]
+
+
+class Adam(Training):
+    make_optimizer = staticmethod(ingot.optim.Adam)
+
+
+class Accumulating:
+    """A function that writes over memory which is elsewhere at each call, over memory of the host, and into a table."""
+
+    def __init__(self):
+        self.parts, self.count = [ingot.full((4,), n + 1.0, device="cuda") for n in range(3)], ingot.zeros(3)
+        self.kept = kept = SimpleNamespace(table=ingot.zeros(6, 4, device="cuda"), at=0)
+        rows = ingot.tensor([1, 3, 1], device="cuda")
+
+        def step(part, count):
+            kept.table.index_add_(0, rows, kept.table[:3] * 0.5 + part)
+            part.mul_(0.5).add_(kept.table[1])
+            count.mul_(0.5).add_(1.0)
+            kept.at += 1
+            return part.sum()
+
+        self.step = jit.trace(step, fullgraph=True)
+        for _ in range(7):
+            self()
+
+    def __call__(self):
+        return self.step(self.parts[self.kept.at % 3], self.count)
+
+    def state(self) -> list:
+        tensors = [*self.parts, self.kept.table, self.count]
+        return [*[t.tolist() for t in tensors], *[t._version for t in tensors], self.kept.at]
+
+
+MAKES = [Training, Adam, Accumulating]
+
+
+def _plain():
+    w = ingot.ones(8, 8, device="cuda")
+    f, a, b = jit.trace(lambda x, y: (x @ w * 2 + y).relu() @ w, fullgraph=True), ingot.ones(8, 8).cuda(), ingot.ones(8).cuda()
+    for _ in range(6):
+        f(a, b)
+    return lambda: f(a, b)
+
+
+def test_an_exception_from_outside_reaches_the_caller(path):
+    call = _plain()
+    for number in range(points_of(call)):
+        _, error, reached = raised_at(number, call, KINDS[number % len(KINDS)])
+        assert is_from_outside(error) or not reached, (number, error)
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_a_replay_is_done_or_not_done_at_each_point(make, path, cuda):
+    """At points of the code that is close to launches."""
+    count = points_of(make(), CLOSE)
+    assert bool(cuda.calls.get("cuGraphLaunch")) is (path == "as a graph")
+    points = random.Random(make.__name__).sample(range(count), min(count, MOST))
+    done = follow(make, lambda it, i: raised_at(points[i], it, KINDS[i % len(KINDS)], CLOSE)[1], len(points))
+    assert done
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("make", MAKES)
+def test_a_replay_is_done_or_not_done_at_every_point(make, path):
+    """At all points of all code."""
+    follow(make, lambda it, i: raised_at(i, it, KINDS[i % len(KINDS)])[1], points_of(make()))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_signals_leave_replays_done_or_not_done(kind, path):
+    follow_alarms(Training, kind, ALARMS, random.Random(f"{kind}"))
