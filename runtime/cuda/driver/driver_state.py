@@ -59,3 +59,13 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+END_CAPTURES: list[Callable] = []       # end the capture of this thread if its graph is gone
+
+
+def is_capturing() -> bool:
+    """Return whether this thread captures a graph."""
+    if thread.held is None:
+        return False
+    for end in END_CAPTURES:
+        end()
+    return thread.held is not None

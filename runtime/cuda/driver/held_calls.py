@@ -80,7 +80,7 @@ class HeldCalls:
     def _nothing(self, *args):
         """Do nothing: launches, fills and copies are met as calls."""
 
-    launched = filled = copied = checked = dropped = _nothing
+    launched = filled = copied = checked = _nothing
 
     def prepare(self, progress) -> "HeldCalls":
         """Make the calls ready, as the next step of a run. What may fail fails here, with nothing written yet."""

@@ -74,7 +74,7 @@ def entries(calls) -> list:
 
 
 def after(driver, function: Callable, args: tuple):
-    """Call a release function after all queued calls; for finalisers, which wait for nothing."""
+    """Call a release function after all queued calls, without waiting."""
     if waiting:
         _append(driver, function, args)
     else:

@@ -14,7 +14,8 @@ from ...state.switches import LentSwitch, Switch, question
 from . import context as contexts
 from . import driver as library
 from . import launch_queue
-from .driver_state import DriverCache, on_replaced_driver
+from .driver_state import DriverCache, is_capturing, on_replaced_driver
+from .endings import collected, leave
 
 _NON_BLOCKING = 1
 _BLOCKING_SYNC, _NO_TIMING = 1, 2
@@ -31,14 +32,15 @@ class Stream:
     def __init__(self, device=None, priority: int = 0, *, handle: int | None = None):
         device = contexts.index_of(device)
         self.device_index, self.priority = device, priority       # (the index of its device)
-        self._owned = handle is None
         self.context = contexts.context(device)
         self._idle = _idle.setdefault((device, priority), deque())
         self.handle = self._taken() if handle is None else handle
+        if handle is None:
+            leave(self, self._idle, self.handle)
 
     def _taken(self):
         try:
-            return self._idle.popleft()
+            return collected(self._idle.popleft())
         except IndexError:
             return self.context.driver.handle("cuStreamCreateWithPriority", _NON_BLOCKING, self.priority)
 
@@ -60,6 +62,7 @@ class Stream:
 
     def is_capturing(self) -> bool:
         """Return whether a graph is captured from the stream."""
+        is_capturing()
         status = c_int()
         contexts.context(self.device_index).driver.cuStreamIsCapturing(self.handle, byref(status))
         return status.value == _ACTIVE
@@ -105,10 +108,6 @@ class Stream:
     def __repr__(self):
         return f"<ingot.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.handle:#x}>"
 
-    def __del__(self):
-        if getattr(self, "_owned", False) and getattr(self, "handle", 0):
-            self._idle.append(self.handle)
-
 
 class ExternalStream(Stream):
     """A stream of another library, which owns it, by the driver's handle."""
@@ -135,8 +134,10 @@ class Event:
         stream = current() if stream is None else stream
         here = contexts.context(stream.device_index)
         if not self.handle:
+            _destroy_ended()
             flags = (0 if self.timing else _NO_TIMING) | (_BLOCKING_SYNC if self.blocking else 0)
             self.handle = here.driver.handle("cuEventCreate", flags)
+            leave(self, _ended, (here.driver, self.handle))
             self.device_index, self.context = stream.device_index, here
         elif self.device_index != stream.device_index:
             raise DeviceError(f"an event of {self.device} cannot be recorded in a stream of {stream.device}")
@@ -176,11 +177,15 @@ class Event:
     def __repr__(self):
         return f"<ingot.cuda.Event {self.handle:#x}>" if self.handle else "<ingot.cuda.Event, not recorded>"
 
-    def __del__(self, after=launch_queue.after):        # (a default, since module globals may be gone at the end of a process)
-        if getattr(self, "handle", 0) and self.context is not None:
-            driver = self.context.driver
-            if driver.raw["cuEventDestroy_v2"] is not None:
-                after(driver, driver.raw["cuEventDestroy_v2"], (self.handle,))
+
+def _destroy_ended():
+    """Destroy the events that nobody has any more."""
+    while _ended:
+        try:
+            driver, handle = collected(_ended.popleft())
+        except IndexError:          # another thread was quicker
+            return
+        launch_queue.after(driver, driver.raw["cuEventDestroy_v2"], (handle,))
 
 
 class _Thread(threading.local):
@@ -191,7 +196,9 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _defaults = DriverCache()       # default streams, by device
-_idle = DriverCache()           # unused handles, by device and priority
+_idle = DriverCache()           # endings of streams, whose handles are free, by device and priority
+_ended: deque = deque()         # endings of events
+on_replaced_driver(_ended.clear)
 on_replaced_driver(lambda: _thread.streams.clear())
 
 

@@ -5,12 +5,14 @@ needs no waiting. A block that other streams used (`Block.used_on`) waits for an
 2 MiB, middle ones segments of 20 MiB, large ones have their own. Free neighbours merge. When the driver has no memory left,
 streams that still use freed blocks are waited for, cached segments are returned, and the request is repeated.
 
-Finalisers free blocks and pools of graphs at any time and in any thread, so these wait in queues for the next allocation. Most
-requests have the size of a recently freed block. Such blocks lie on shelves by size; they merge into free memory only when a
-request finds no room otherwise.
+Memory and graphs may go at any time and in any thread. So their blocks and pools wait in queues for the next allocation, where
+the interpreter puts them without Python code: an exception from a signal handler would be lost in there. Most requests have the
+size of a recently freed block. Such blocks lie on shelves by size; they merge into free memory only when a request finds no
+room otherwise.
 """
 
 import bisect
+import weakref
 from collections import deque
 from collections.abc import Callable
 
@@ -25,7 +27,8 @@ SMALL_SEGMENT, MIDDLE_SEGMENT, LARGE_ROUND = 2 << 20, 20 << 20, 2 << 20
 class Block:
     """A part of a segment, in use or free."""
 
-    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "pointer", "requested", "segment", "shelf", "size")
+    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "owner", "pointer", "requested", "segment", "shelf",
+                 "size")
 
     def __init__(self, pointer: int, size: int, segment: "Segment", key: tuple):
         self.pointer, self.size, self.segment, self.key = pointer, size, segment, key
@@ -35,11 +38,25 @@ class Block:
         self.requested = 0
         self.shelf: tuple = ()              # the name of the shelf that it goes to
         self.others: set | tuple = ()       # streams besides its own that use it
+        self.owner: _Owner | None = None    # the memory object that frees it
 
     def used_on(self, stream: int):
         """Record that another stream uses the block, so that it is not reused before that work is done."""
         if stream != self.key[0]:
             self.others = {*self.others, stream}
+
+
+class _Owner(weakref.ref):
+    """A memory object that frees a block when it goes."""
+
+    __slots__ = ("block",)
+    block: Block
+
+
+def frees(memory, block, freed: deque):
+    """Let memory put its block into a queue when it goes: the queue gets an object with this `block`."""
+    owner = block.owner = _Owner(memory, freed.append)
+    owner.block = block
 
 
 class Segment:
@@ -56,6 +73,12 @@ class Segment:
         while block is not None:
             yield block
             block = block.after
+
+
+class _Nobody:
+    """The owner of a block that is freed at once."""
+
+    __slots__ = ("__weakref__",)
 
 
 class Counter:
@@ -83,6 +106,14 @@ class Counter:
         self.added, self.before = 0, self.current
 
 
+BEFORE_SEARCH: list[Callable] = []      # release what is gone: called before free memory is looked for
+
+
+def _release_gone():
+    for release in BEFORE_SEARCH:
+        release()
+
+
 COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "allocation", "segment")
 
 
@@ -98,7 +129,7 @@ class Allocator:
         self.device = device
         self.take, self.give, self.mark, self.done, self.drop, self.wait = take, give, mark, done, drop, wait
         self.lists: dict[tuple, list] = {}            # (stream, kind, pool) -> sorted [(size, pointer, block)]
-        self.freed: deque = deque()                   # blocks that finalisers gave back
+        self.freed: deque = deque()                   # owners of blocks that went
         self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
         self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
         self.segments: dict[int, Segment] = {}
@@ -136,7 +167,8 @@ class Allocator:
                 for size in sizes:
                     blocks.append(self.allocate(size, stream, pool))
             except OutOfMemoryError:
-                self.freed += blocks
+                for block in blocks:
+                    self.release(block)
                 raise
             return blocks
 
@@ -144,6 +176,7 @@ class Allocator:
         """Return a block for an empty shelf, from free or new memory."""
         stream, pool, size = name
         key = stream, size <= SMALL, pool
+        _release_gone()
         self._take_in()
         block = self._reuse(key, size)
         if block is None:
@@ -154,12 +187,13 @@ class Allocator:
         return block
 
     def release(self, block: Block):
-        """Free a block; safe in finalisers."""
-        self.freed.append(block)
+        """Free a block that no memory object has."""
+        frees(_Nobody(), block, self.freed)
 
     def settle(self):
         """Process freed blocks, and those that other streams are done with."""
         with self.lock:
+            _release_gone()
             self._shelve()
             self._clear_shelves()
             self._take_in()
@@ -206,7 +240,8 @@ class Allocator:
         allocated, active, requested, number = self._in_use
         freed, shelves = self.freed, self.shelves
         while freed:
-            block = freed.popleft()
+            block = freed.popleft().block
+            block.owner = None
             allocated.current -= block.size
             requested.current -= block.requested
             number.current -= 1
@@ -323,7 +358,7 @@ class Allocator:
         self.counts["segment"].current -= 1
 
     def end_pool(self, pool: int, streams=()):
-        """Release the pool of dropped graphs, which ran in `streams`; safe in finalisers."""
+        """Release the pool of dropped graphs, which ran in `streams`."""
         self.ended.append((pool, frozenset(streams)))
 
     def _open_pool(self, pool, streams):

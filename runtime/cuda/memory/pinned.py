@@ -11,6 +11,7 @@ from ....ir.locks import new_rlock
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.driver_state import on_replaced_driver
+from ..driver.endings import collected, leave
 from .pools import is_capturing, keep, outside_of_captures
 
 _PORTABLE = 1
@@ -27,7 +28,7 @@ class PinnedMemory:
     def clear(self):
         """Forget all pieces, without the driver."""
         self.free: dict[int, list] = {}
-        self.freed: deque = deque()                 # (pointer, size, events)
+        self.freed: deque = deque()                 # endings of pieces: (pointer, size, events)
         self.ended: deque = deque()                 # (bytes, device, streams) of dropped graphs
         self.locked = self.pieces = 0               # locked bytes, and the number of pieces
 
@@ -45,7 +46,7 @@ class PinnedMemory:
             pointer = waiting.pop() if waiting else self._lock_pages(room)
         found = _Bytes(room).from_address(pointer)
         found.piece = _Piece(found)
-        weakref.finalize(found, self.freed.append, (pointer, room, found.piece.events))
+        leave(found, self.freed, (pointer, room, found.piece.events))
         return found
 
     def _lock_pages(self, room):
@@ -65,11 +66,13 @@ class PinnedMemory:
                     held.piece.used_in(streams.Stream(device, handle=handle))
                 del held
             for _ in range(0 if is_capturing() else len(self.freed)):
-                pointer, room, events = self.freed.popleft()
+                ending = self.freed.popleft()
+                pointer, room, events = ending.left
                 if all(e.query() for e in events.values()):
+                    collected(ending)
                     self.free.setdefault(room, []).append(pointer)
                 else:
-                    self.freed.append((pointer, room, events))
+                    self.freed.append(ending)
 
     def stats(self) -> dict:
         """Return byte counts by name, of locked and of free memory."""
@@ -111,7 +114,7 @@ class _Piece:
         self.owner, self.events = weakref.ref(owner), {}
 
     def used_by_graphs(self, owner, device, handles):
-        """Record that dropped graphs, which ran in streams, used the piece of `owner`; safe in finalisers."""
+        """Record that dropped graphs, which ran in streams, used the piece of `owner`."""
         PINNED.ended.append((owner, device, frozenset(handles)))
 
     def used_in(self, stream):

@@ -11,8 +11,9 @@ from ....ir.locks import new_lock
 from ....ir.symbols.symbolic import hint
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import DriverCache, on_replaced_driver, thread
-from .allocator import Allocator, Block
+from ..driver.driver_state import DriverCache, is_capturing, on_replaced_driver, thread
+from ..driver.endings import collected, leave
+from .allocator import BEFORE_SEARCH, Allocator, Block, frees
 
 _allocators = DriverCache()     # by device
 _RELAXED = 2
@@ -28,6 +29,7 @@ class Memory:
     """
 
     __slots__ = ("__weakref__", "allocator", "block", "device", "nbytes", "pointer", "stream")
+    block: Block
 
     def __init__(self, device: int, nbytes: int, stream: int | None = None):
         stream = streams.current(device).handle if stream is None else stream
@@ -35,8 +37,9 @@ class Memory:
         found = self.allocator = _allocators.get(device) or _make(device)
         if thread.recorder is None:
             self.nbytes = nbytes if nbytes.__class__ is int else hint(nbytes)
-            self.block: Block = found.allocate(self.nbytes, stream, thread.pool)
-            self.pointer = self.block.pointer
+            block = self.block = found.allocate(self.nbytes, stream, thread.pool)
+            self.pointer = block.pointer
+            frees(self, block, found.freed)
         else:
             self._allocate_recorded(nbytes, stream)
 
@@ -48,6 +51,7 @@ class Memory:
             self.nbytes = hint(nbytes)
             self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
+            frees(self, self.block, self.allocator.freed)
         finally:
             thread.recorder = recorder
         recorder.took(self, nbytes)
@@ -56,13 +60,6 @@ class Memory:
         """Record that another stream uses this memory. A captured stream runs nothing: replays record their streams."""
         if not thread.pool:
             self.block.used_on(stream)
-
-    def __del__(self, thread=thread):           # (at the end of a process, names of the module are gone before all memory is)
-        block = getattr(self, "block", None)
-        if block is not None:
-            if thread.recorder is not None:
-                thread.recorder.dropped(self)
-            self.allocator.release(block)
 
 
 def taken(device: int, sizes, stream: int) -> list:
@@ -73,6 +70,7 @@ def taken(device: int, sizes, stream: int) -> list:
         memory = _new(Memory)
         memory.device, memory.allocator, memory.stream = device, allocator, home
         memory.block, memory.nbytes, memory.pointer = block, nbytes, block.pointer
+        frees(memory, block, allocator.freed)
         found.append(memory)
     return found
 
@@ -94,8 +92,8 @@ class NoMemory:
 class ForeignMemory:
     """Device memory of another owner, which is held as long as this object.
 
-    The owner does not know our streams, so their work is waited for before the memory goes back. A stream that is being
-    captured cannot be waited for: then the owner is held until `give_foreign_back`.
+    The owner does not know our streams, so their work is waited for before the memory goes back: the owner is held until
+    `give_foreign_back`, which the next request for memory calls. A stream that is being captured cannot be waited for.
     """
 
     __slots__ = ("__weakref__", "context", "device", "nbytes", "owner", "pointer", "streams")
@@ -106,18 +104,15 @@ class ForeignMemory:
         self.context, self.streams = contexts.context(device), set()
         launch_queue.disable()
         give_foreign_back()
+        leave(self, _foreign, (self.context, self.streams, owner))
 
     def used_on(self, stream: int):
         """Record a stream that works on this memory."""
         if not thread.pool:
             self.streams.add(stream)
 
-    def __del__(self):
-        if _foreign is not None and not _waited_for(self.context, self.streams):       # (None: the process ends)
-            _foreign.append((self.context, self.streams, self.owner))
 
-
-_foreign: deque = deque()       # (context, streams, owner) of foreign memory that was last used in captured streams
+_foreign: deque = deque()       # endings of foreign memory: (context, streams, owner)
 on_replaced_driver(_foreign.clear)
 
 
@@ -138,11 +133,20 @@ def _waited_for(context, handles) -> bool:
 
 
 def give_foreign_back():
-    """Release foreign memory that waited for the end of a capture."""
+    """Release foreign memory that is gone, unless a stream that uses it is captured."""
     for _ in range(len(_foreign)):
-        context, handles, owner = _foreign.popleft()
-        if not _waited_for(context, handles):
-            _foreign.append((context, handles, owner))
+        try:
+            ending = _foreign.popleft()
+        except IndexError:          # another thread was quicker
+            return
+        context, handles, _ = ending.left
+        if _waited_for(context, handles):
+            collected(ending)
+        else:
+            _foreign.append(ending)
+
+
+BEFORE_SEARCH.append(give_foreign_back)
 
 
 def with_room(device: int, ask: Callable):
@@ -167,11 +171,6 @@ def keep(memory):
         thread.held.append(memory)
     if thread.recorder is not None:
         thread.recorder.holds(memory)
-
-
-def is_capturing() -> bool:
-    """Return whether this thread captures a graph."""
-    return thread.held is not None
 
 
 @contextmanager
@@ -271,13 +270,14 @@ class Pool:
         self._key = self.device, self.number
         self._uses[self._key] = self._uses.get(self._key, 0) + 1
         self.held: list = []
+        self.entered = self._released = False
 
     def enter(self, draws=None):
         """Allocate this thread's blocks from the pool; called before the capture, since events are queried."""
         self.allocator.settle()
         with _counting:
             self.allocator.capturing += 1
-        thread.pool, thread.held, thread.draws = self.number, self.held, draws
+        self.entered, thread.pool, thread.held, thread.draws = True, self.number, self.held, draws
 
     @property
     def is_entered(self) -> bool:
@@ -287,10 +287,14 @@ class Pool:
         """Allocate this thread's blocks from common memory again."""
         with _counting:
             self.allocator.capturing -= 1
+        self.entered = False
         thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
         """Drop a user of the pool, which ran in `streams`; after the last one its memory becomes common."""
+        if self._released:
+            return
+        self._released = True
         self._uses[self._key] -= 1
         self._streams.setdefault(self._key, set()).update(streams)
         for memory in self.held:

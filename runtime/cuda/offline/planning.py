@@ -10,6 +10,7 @@ arena of inner values, the status words, a result). Memory is laid out in the or
 import ctypes
 import itertools
 import struct
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +64,7 @@ class _Block:
     size: int
     number: int
     key: tuple = (0,)
+    owner: Any = None
 
     def used_on(self, stream):
         """Do nothing: all work is in one stream."""
@@ -81,8 +83,11 @@ class _Arena:
     size: int = 0
     count: int = 0
     capturing: int = 0
+    freed: deque = field(default_factory=deque)
 
     def allocate(self, size, stream, pool=0) -> _Block:
+        while self.freed:
+            self.release(self.freed.popleft().block)
         number, self.count = self.count, self.count + 1
         size = max(_ROUND, -(-size // _ROUND) * _ROUND)
         if number in self.result_regions:

@@ -8,8 +8,7 @@ launches (`copied`).
 Most calls bring the arrays of the call before, and an array never moves. So arrays are recognised by their ids while they live.
 """
 
-import weakref
-from functools import partial
+from collections import deque
 from itertools import accumulate
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...core.journal import Progress, resume
 from ..compiler import copies, precision
 from ..driver import streams
 from ..driver.driver_state import thread
+from ..driver.endings import Ending
 from ..memory.arrays import empty, used
 from ..memory.pools import Memory
 from ..memory.transfer import StagingBuffer, UploadLayout
@@ -34,12 +34,15 @@ class ResidentInputs:
         self.pointers = [arrays[i].pointer for i in self.numbers]
         self._known = [0] * len(self.numbers)       # their ids; 0 where the array is gone
         self._watched: list = [None] * len(self.numbers)
+        self._gone: deque = deque()                 # endings of known arrays: their positions
         self._foreign_uses: dict = {}                       # positions of inputs whose use must be recorded in their memory
         self._lock = new_lock()
 
     def are_there(self, arrays) -> bool:
         """Return whether the inputs among these arrays have the captured addresses."""
         inputs = [arrays[i] for i in self.numbers]
+        if self._gone:
+            self._forget_gone()
         return [*map(id, inputs)] == self._known or self._take_in(inputs)
 
     def _take_in(self, inputs) -> bool:
@@ -50,13 +53,20 @@ class ResidentInputs:
                     continue
                 if a.pointer != self.pointers[k]:
                     return False
-                self._watched[k] = weakref.ref(a, partial(_forget, known, k))       # that of the array before is gone
+                self._watched[k] = Ending(a, self._gone.append, k)          # that of the array before is gone
                 known[k] = id(a)
                 if a.memory.stream == self.stream:
                     self._foreign_uses.pop(k, None)
                 else:
                     self._foreign_uses[k] = None
         return True
+
+    def _forget_gone(self):
+        with self._lock:
+            while self._gone:
+                ending = self._gone.popleft()
+                if self._watched[ending.left] is ending:
+                    self._known[ending.left] = 0
 
     def moved_since(self, pointers) -> set:
         return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
@@ -65,10 +75,6 @@ class ResidentInputs:
         """Record the stream's use of inputs whose memory does not know it."""
         for k in self._foreign_uses:
             used(arrays[self.numbers[k]], self.stream)
-
-
-def _forget(known, k, dead):
-    known[k] = 0
 
 
 SMALL = 4096          # bytes of results that are copied out together (holding one of them holds the memory of all)

@@ -5,6 +5,7 @@ kernels have the addresses built in. Keys of random draws lie in memory of the g
 the generators are written there, so replays draw the same numbers as calls without a graph.
 """
 
+from collections import deque
 from contextlib import contextmanager
 from ctypes import byref, c_void_p
 from itertools import starmap
@@ -20,8 +21,11 @@ from ...core.random import default_generator
 from ...state.switches import refuse_to_read
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
+from ..driver.driver_state import END_CAPTURES, on_replaced_driver
+from ..driver.endings import collected, leave
 from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing
 from ..memory import pools, status_words, transfer
+from ..memory.allocator import BEFORE_SEARCH
 from ..memory.arrays import empty
 from ..memory.pinned import PINNED
 
@@ -29,6 +33,8 @@ _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 _PATIENCE = 10.0                            # seconds to wait for captures of other threads
 _under_way: dict[int, int] = {}             # captures in progress, by device
 _changed = new_condition()            # lock of their count, and of waits for a device
+_ended: deque = deque()               # endings of graphs: their attributes
+on_replaced_driver(_ended.clear)
 
 
 class CUDAGraph:
@@ -49,6 +55,8 @@ class CUDAGraph:
         self.generators: list = [default_generator]
         self.ran_in: set = set()            # streams of its replays
         self.last: Any = None               # the last of them
+        _reset_ended()
+        leave(self, _ended, vars(self))
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
         """Start capturing the current stream, which must not be the default one.
@@ -200,11 +208,25 @@ class CUDAGraph:
         if handle:
             self.driver.raw[how](handle)
 
-    def __del__(self):
+
+def _reset_ended():
+    """Reset the graphs that nobody has any more; not those that another thread still captures."""
+    for _ in range(len(_ended)):
         try:
-            self.reset()
-        except Exception:       # which nobody could meet; at the end of a process, names of the module are gone
+            ending = _ended.popleft()
+        except IndexError:          # another thread was quicker
             return
+        graph = object.__new__(CUDAGraph)
+        graph.__dict__ = ending.left
+        if graph.memory is not None and graph.memory.entered and not graph.memory.is_entered:
+            _ended.append(ending)
+            continue
+        graph.reset()
+        collected(ending)
+
+
+BEFORE_SEARCH.append(_reset_ended)
+END_CAPTURES.append(_reset_ended)
 
 
 def _count(device, more):

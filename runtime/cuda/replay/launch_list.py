@@ -7,6 +7,8 @@ the end share one block, at the same bytes if not needed at once. That block is 
 large allocation is freed before them, whose memory they may get.
 """
 
+from collections import deque
+
 from ....ir.symbols.substitute import condition_check, data_evaluator
 from ....ir.symbols.symbolic import hint
 from ....passes.schedule.plan_memory import Life, allocate
@@ -14,6 +16,7 @@ from ...core.device_array import DeviceArray
 from ..compiler import launch
 from ..compiler.kernels import unaligned
 from ..driver import streams
+from ..driver.endings import Ending
 from ..memory import pools
 from ..memory.allocator import ROUND, SMALL
 from ..memory.arrays import KIND
@@ -194,6 +197,8 @@ class LaunchRecorder:
     def __init__(self, arrays, symbolic=False):
         self.symbolic = symbolic
         self.steps: list = []
+        self._endings: list = []            # of allocations
+        self._dropped: deque = deque()      # those of allocations that went
         self.calls = self.listed_calls = 0
         self.odd = False
         self.arrays, self.count = arrays, len(arrays)
@@ -210,23 +215,31 @@ class LaunchRecorder:
         return 0, 0
 
     def took(self, memory, nbytes):
+        self._note_dropped()
+        self._endings.append(Ending(memory, self._dropped.append, self.count))
         self.numbers[id(memory)] = self.count
         self.regions.append((memory.pointer, memory.nbytes, memory.pointer, self.count))
-        self.steps.append((TAKE, nbytes))
+        self._add((TAKE, nbytes))
         self.count += 1
 
-    def dropped(self, memory):
-        number = self.numbers.pop(id(memory), None)
-        if number is not None:
+    def _note_dropped(self):
+        """Record the allocations that went since the last step."""
+        while self._dropped:
+            number = self._dropped.popleft().left
+            self.numbers = {at: n for at, n in self.numbers.items() if n != number}
             self.regions = [r for r in self.regions if r[3] != number]
             self.steps.append((DROP, number))
+
+    def _add(self, step):
+        self._note_dropped()
+        self.steps.append(step)
 
     def launched(self, form, how, grid, args):
         """Record a launch: its form, and its compilation parameters without facts about sizes."""
         self.listed_calls += 1
         moving = self._moving(args, form.addresses)
         still = set(form.pointers).difference([n for n, _, _ in moving])
-        self.steps.append((LAUNCH, form, how, tuple(grid), tuple(args), moving, unaligned(still, args)))
+        self._add((LAUNCH, form, how, tuple(grid), tuple(args), moving, unaligned(still, args)))
 
     def _moving(self, args, addresses):
         moving = [(n, *self.place(args[n])) for n in addresses]
@@ -234,26 +247,27 @@ class LaunchRecorder:
 
     def filled(self, ask, address, value, count):
         self.listed_calls += 1
-        self.steps.append((FILL, ask, *self.place(address), value, count))
+        self._add((FILL, ask, *self.place(address), value, count))
 
     def copied(self, ask, to, source, size):
         self.listed_calls += 1
-        self.steps.append((COPY, ask, *self.place(to), *self.place(source), size))
+        self._add((COPY, ask, *self.place(to), *self.place(source), size))
 
     def holds(self, memory):
         """Record permanent memory of neither operands nor the call; its address stays in the list."""
         if isinstance(memory, Memory):
-            self.steps.append((KEEP, memory))
+            self._add((KEEP, memory))
             self.regions.append((memory.pointer, memory.nbytes, 0, None))
 
     def checked(self, words):
         """Record a launch that may write status words."""
         self.regions.append((words.pointer, words.nbytes, 0, None))
-        self.steps.append((CHECK, words))
+        self._add((CHECK, words))
 
     def list(self, result) -> tuple | None:
         """Return (sizes of the first allocations, steps, results, whether they are several), or None if the list is
         incomplete."""
+        self._note_dropped()
         several = type(result) is tuple
         results = [self._result(a) for a in (result if several else (result,))]
         if self.odd or self.calls != self.listed_calls or None in results:

@@ -14,7 +14,7 @@ from ingot.ir.weak_table import WeakTable
 from interrupts import Interrupted, install_as_handler, is_from_outside, points_of, raised_at
 
 ROOT = Path(ingot.__file__).parent
-ON_THE_WAY = ("ir", "passes", "jit", "runtime/core", "runtime/cpu", "runtime/memo")
+ON_THE_WAY = ("ir", "passes", "jit", "runtime/core", "runtime/cpu", "runtime/cuda", "runtime/memo")
 RUNS_CODE = frozenset(("WeakKeyDictionary", "WeakSet", "WeakValueDictionary", "finalize"))
 NOT_IN_A_REPLAY = {
     "jit/exporting/file/writer.py": "removes the folder of an exported model",
@@ -31,9 +31,12 @@ def _code_of_finalisers(tree):
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
         if name in RUNS_CODE:
             yield name
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "ref" and len(node.args) == 2 and isinstance(
-                node.args[1], ast.Lambda):
-            yield "lambda"
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "weakref.ref" and len(node.args) == 2:
+            callback = node.args[1]
+            if isinstance(callback, ast.Call) and getattr(callback.func, "id", "") == "partial":
+                callback = callback.args[0]
+            if getattr(callback, "attr", "") not in ("append", "pop"):
+                yield "callback"
 
 
 def test_no_object_on_the_way_of_a_replay_has_a_finaliser_in_python():

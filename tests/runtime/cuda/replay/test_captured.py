@@ -176,6 +176,8 @@ def test_inputs_that_stay_are_known_as_long_as_they_live():
     assert resident.are_there([a, again]) and not resident.are_there([again, a])
     assert resident.moved_since([a.pointer, a.pointer]) == {1}
     del again
+    assert len(resident._gone) == 1
+    resident._forget_gone()
     assert resident._known == [id(a), 0] and resident.are_there([a, b])
     elsewhere = ResidentInputs([a, b], [1], a.memory.stream + 1)
     assert elsewhere.are_there([a, b])

@@ -126,6 +126,43 @@ def test_a_replay_is_done_or_not_done_at_each_point(make, path, cuda):
     assert done
 
 
+class Borrowed:
+    """A tensor of another library, which lends its memory."""
+
+    def __init__(self):
+        self.tensor = ingot.ones(3, device="cuda")
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def _graph():
+    stream, graph, x = ingot.cuda.Stream(), ingot.cuda.CUDAGraph(), ingot.ones(4, device="cuda")
+    with ingot.cuda.graph(graph, stream=stream):
+        y = x * 2
+    return [graph, y, stream]
+
+
+OBJECTS = {"memory": lambda: [ingot.ones(4, device="cuda") * n for n in range(5)],
+           "events": lambda: [ingot.cuda.current_stream().record_event() for _ in range(5)], "graph": _graph,
+           "page-locked": lambda: [ingot.ones(4).pin_memory() for _ in range(5)],
+           "foreign": lambda: [ingot.from_dlpack(Borrowed())], "inputs": lambda: [_plain()]}
+
+
+@pytest.mark.parametrize("make", OBJECTS)
+def test_no_exception_is_lost_where_objects_go(make, monkeypatch):
+    lost: list = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: lost.append(found.exc_value))
+    for number in range(1 + points_of(OBJECTS[make]().clear)):
+        objects = OBJECTS[make]()
+        raised_at(number, objects.clear)
+        assert not lost, number
+    OBJECTS[make]()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("make", MAKES)
