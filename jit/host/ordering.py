@@ -68,6 +68,15 @@ class ReadOrder:
     def lasts(self, place):
         """Note that a place may be read at any time from now on."""
         self._lasting.setdefault(place, self.steps)
+        self._reads.setdefault(place, set()).add(self.steps)
+
+    def begins(self):
+        """Begin an interval without a host call."""
+        self.steps += 1
+
+    def latest(self) -> list:
+        """Return the places that code of the last interval may read."""
+        return [place for place, steps in self._reads.items() if self.steps in steps]
 
     def stepped(self, frame, outside):
         """Note a host call of a frame; running code, up to `outside`, goes on to the chains that it loads behind."""

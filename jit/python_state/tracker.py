@@ -24,7 +24,7 @@ from ..bytecode.identity import asks_identity
 from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
-from ..errors.errors import RecordingStatus, ReplacedError
+from ..errors.errors import RecordingStatus, ReplacedError, TraceError
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
@@ -375,6 +375,17 @@ class Tracker:
         self.tensors.check_changing()
         self.tensors.guard_classes()
         return final.guards(self.chains.set_rates, toggled, touched, self.chains.caches)
+
+    def read_in_backward(self) -> list:
+        """Return guards on what the backward after the call has read, the last interval of `reads.order`: user code there finds
+        what is there by then. Raise if the call itself writes it."""
+        found = []
+        for guard in [self.reads.guards[place] for place in self.reads.order.latest() if place in self.reads.guards]:
+            if not guard.holds():
+                raise TraceError(f"this function cannot be traced: it writes to {guard.chain}, which code that runs when "
+                                 "backward() comes, after the call, reads; call backward() inside of the traced function")
+            found.append(guard)
+        return found
 
     def reachable_arguments(self, tensors) -> list:
         """Return (number, tensor) of the arguments that the function also reaches on other ways."""

@@ -5,13 +5,14 @@ count as they do in eager mode. It ends at the inputs.
 """
 
 from bisect import insort_left
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from operator import attrgetter
 
 from ...ir.interrupts import is_interrupt
 from ...ir.ops.core.elementwise import add
 from ...runtime.autograd.engine import Backward, runs_no_user_code
+from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import ones_on_device_of
 from ...runtime.core.node import FREED, Leaf, Output
@@ -19,6 +20,7 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..guards.frames import unprofiled
+from ..proxies.new_objects import is_plain_object
 from .recording import Gradient, RecordedBackward, RecordedError
 
 _number = attrgetter("number")
@@ -29,9 +31,11 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     call and returns: no recorded history may lead to them."""
     b, cuts = recorder.builder, len(recorder.reads.cuts)
     start, first = len(b.nodes), len(b.inputs)
-    stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
+    stops = recorder.inputs.ends()
+    written = unprofiled(_versions, recorder)
+    steps = len(recorder.hosts.steps)
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
-    values = b.inputs[first:]
+    values, sources = b.inputs[first:], len(recorder.inputs.sources)
     walk = _Walk(recorder, set(stops.values()), new_leaves)
     observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
     tls.m.refresh()
@@ -40,6 +44,7 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     finally:
         tls.m.observer = observer
         tls.m.refresh()
+    unprofiled(_check_pure, recorder, written, steps)
     if len(recorder.reads.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
@@ -48,10 +53,55 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     passing = walk.passing(recorder, [t._node for t in results], values)
     nodes = b.nodes[start:]
     del b.nodes[start:]
-    del b.inputs[first:]
+    stand_ins = {*values, *[value for value, *_ in walk.starts.values()]}
+    b.inputs[first:] = [v for v in b.inputs[first:] if v not in stand_ins]      # what user code alone has captured
+    if any(source.kind == "key" for source in recorder.inputs.sources[sources:]):
+        recorder.refuse("a function or hook that runs when backward() comes, after the call, draws random numbers",
+                        "draw them before, or call backward() inside of the traced function")
     reach = {p: walk.reach.get(key_of(edge), frozenset()) for p, edge in stops.items()}
     errors = [replace(e, complete=frozenset([p for p, edge in stops.items() if edge in e.complete])) for e in walk.errors]
     return RecordedBackward(nodes, values, gradients, errors, passing, starts=starts, rules=walk.rules, reach=reach)
+
+
+def _versions(recorder) -> dict:
+    """Return by id each cell that tensors lie over now, and its count of writes."""
+    cells = [*[link.cell for _, link in recorder.links.live()], *recorder.inputs.cells]
+    return {id(cell): (cell, cell.version) for cell in cells}
+
+
+def _check_pure(recorder, before, steps):
+    """Raise if user code in the backward wrote to tensors that it has not made, or took a step on the host: replays run no user
+    code there, and the recorded call ran it once more."""
+    now = {**before, **{id(cell): (cell, 0) for cell in recorder.inputs.cells if id(cell) not in before}}
+    written = next((cell for cell, version in now.values() if cell.version != version), None)
+    if written is not None or len(recorder.hosts.steps) > steps:
+        node = None if written is None else written.value.node
+        recorder.refuse("a function or hook that runs when backward() comes, after the call, "
+                        + ("prints or calls a host function" if written is None else "writes to a tensor in place"),
+                        "call backward() inside of the traced function", None if node is None else node.line)
+
+
+def _held_by(node):
+    """Return what the user has stored in the ctx of a Function, for comparison by identity; None for other nodes."""
+    return [(name, _content_of(x, {})) for name, x in node.attributes().items()] if isinstance(node, FunctionNode) else None
+
+
+def _content_of(x, seen):
+    """Return an object with the items of containers, and the attributes of plain objects, below it."""
+    if id(x) in seen:
+        return x
+    seen[id(x)] = x
+    if isinstance(x, (list, tuple, set, frozenset, deque)):
+        return x, [_content_of(part, seen) for part in x]
+    if isinstance(x, dict):
+        return x, [(k, _content_of(v, seen)) for k, v in x.items()]
+    return (x, _content_of(vars(x), seen)) if is_plain_object(x) and hasattr(x, "__dict__") else x
+
+
+def _is_same(a, b) -> bool:
+    if type(a) is not type(b) or type(a) not in (list, tuple):
+        return a is b
+    return len(a) == len(b) and all(map(_is_same, a, b))
 
 
 def _gradients_at(recorder, stops, found) -> dict:
@@ -113,6 +163,7 @@ class _Walk(Backward):
                 continue
             nodes = self._recorder.builder.nodes
             first, reach = len(nodes), self.reach[node]
+            held = unprofiled(_held_by, node)
             try:
                 grads = self.through(node, g)
             except TraceError:
@@ -122,6 +173,10 @@ class _Walk(Backward):
                     raise
                 self.errors.append(RecordedError(e.with_traceback(None), reach, frozenset(self.passed)))
                 continue
+            if held is not None and not _is_same(held, unprofiled(_held_by, node)):
+                raise TraceError(f"this function cannot be traced: {node.cls.__name__}.backward, which runs when backward() "
+                                 "comes, after the call, changes what its ctx holds; call backward() inside of the traced "
+                                 "function")
             self.rules.update(dict.fromkeys(nodes[first:], reach))
             for edge, grad in zip(node.edges, grads):
                 if edge is not None and grad is not None:

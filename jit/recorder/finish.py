@@ -24,6 +24,8 @@ def finish(recorder, result_tensors) -> Recording:
         made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
         if len(with_history) > len(before):
             tape = unprofiled(tape_of, recorder, with_history)
+        if recorder.tracker is not None:
+            recorder.tracker.reads.order.begins()
         back = backward_of(recorder, with_history, made)
         r.backward = replace(back, tape=tape,
                              memories=unprofiled(shared_memories, recorder, tape, results, r.outputs, back.nodes))
@@ -139,7 +141,7 @@ def _tape_views(recorder, results, outputs):
     lost."""
     is_one_of_many = any(o.has_history for o in outputs)
     rewritten = {o.source for o in outputs if o.rewritten}
-    ends = {key_of(edge): position for position, edge in recorder.inputs.histories.items() if edge is not None}
+    ends = {*map(key_of, recorder.inputs.ends().values())}
     for i, (t, o) in enumerate(zip(results, outputs)):
         is_view = o.source is not None and o.requires_grad and o.chain and o.part is o.itself is o.leaf is None
         if is_view and not o.same and not o.detached and o.source not in rewritten and not is_freed(t._node):

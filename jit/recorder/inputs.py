@@ -18,6 +18,7 @@ from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError, at
 from ..guards.memory_order import is_root, layout_of
 from ..guards.state_guards import MemoryGuard, parts_guard
+from .backward import key_of
 from .gradient_log import hook_numbers_of
 from .recording import Cell, Link, Source, base_of
 
@@ -44,14 +45,15 @@ class InputTable:
     def argument(self, t: Tensor, position: int, shape=None, name: str = ""):
         """Enter an argument, in order; `shape` holds its symbolic sizes, if it has any."""
         r = self._recorder
-        known = r.cell_of(t)
+        link = t.__dict__.get("_traced")        # of the same tensor as an earlier argument, perhaps with parts of it between
+        known = link.cell if link is not None and link.recorder is r else r.cell_of(t)
         aval = t.aval if shape is None else Aval(shape, t.dtype)
         if known is None or known.root._a is not t._a:
             self.enter(t, Source("argument", position), name or f"arg{position}", aval)
         else:
             r.links.tie_outside(t, Link(r, known, (), known.value))
             self.sources.append(Source("argument", position))
-            if t is not known.root:             # else it is the same tensor, with one gradient
+            if t is not known.root and id(t) not in self.own:       # else it is the same tensor, with one gradient
                 self._own(t)
             r.builder.input(name or f"arg{position}", aval)
         r.gradients.note_leaf(t)
@@ -159,6 +161,14 @@ class InputTable:
     def is_from(self, cell, *kinds: str) -> bool:
         """Return whether memory comes from an input of one of these kinds."""
         return cell.source is not None and self.sources[cell.source].kind in kinds
+
+    def ends(self) -> dict:
+        """Return {position of an input: its history}. Inputs with the same history get one gradient, at the first of them."""
+        first: dict = {}
+        for position, edge in self.histories.items():
+            if edge is not None:
+                first.setdefault(key_of(edge), (position, edge))
+        return dict(first.values())
 
     def captured(self) -> list:
         return [s.what for s in self.sources if s.kind == "captured"]

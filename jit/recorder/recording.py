@@ -252,6 +252,7 @@ class RecordedBackward:
                 gradient of this backward, count of gradients of this backward]}
     rules       {node: numbers of the results that lead to the eager node whose rule appended it}; other nodes add gradients
     reach       {position of an input: numbers of the results that lead to its gradient}
+    read        guards on what user code in it reads
     """
 
     nodes: list
@@ -264,6 +265,7 @@ class RecordedBackward:
     starts: dict = field(default_factory=dict)
     rules: dict = field(default_factory=dict)
     reach: dict = field(default_factory=dict)
+    read: list = field(default_factory=list)
 
 
 class LeafState:

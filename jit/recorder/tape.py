@@ -244,7 +244,7 @@ class _Reader:
         self._results = {id(t): i for i, t in enumerate(results)}
         self._owners = [base_of(t)._node for t in results]
         self._kept_results: set = set()
-        stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
+        stops = recorder.inputs.ends()
         self._recorder = recorder
         self._stops = {key_of(edge): position for position, edge in stops.items()}
         self._ends = {edge.source if type(edge) is Output else edge for edge in stops.values()}

@@ -18,6 +18,7 @@ from ...runtime.core.node import Leaf, Node, Output, aval_of, hooks_of, new_numb
 from ...runtime.core.tensor import wrap
 from ...runtime.core.writes import rewrite_history
 from ...runtime.state.structure import add_hook
+from ..guards.snapshot import looks_like, snapshot
 from ..recorder.backward import key_of
 from .compile_segment import Region, Result
 from .restore_tape import SavedView, restored
@@ -123,6 +124,7 @@ class Differential:
     still: list
     starts: dict
     errors: list                        # `RecordedError`s: leaves get the gradients that came before
+    read: list                          # guards on what user code in the backward reads
 
     @staticmethod
     def of(recording, slots) -> "Differential | None":
@@ -166,7 +168,7 @@ class Differential:
                             [back.reach[p] for p in back.gradients], jobs, passing,
                             [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            rewritten, bare, still, starts, back.errors)
+                            rewritten, bare, still, starts, back.errors, back.read)
 
     @cached_property
     def endless(self) -> frozenset:
@@ -252,6 +254,7 @@ class TraceNode:
         self.going: frozenset = frozenset()     # and of those through which the last one goes
         self.rules: Any = None                  # the eager nodes, once they are restored,
         self.kept: dict = {}                    # and the results, by number, that these hold
+        self.read: dict = {}            # {guard on what user code in the backward reads, and calls look up: what was there}
 
     @property
     def label(self) -> str:
@@ -353,6 +356,10 @@ class TraceNode:
         if engine.on_tensors:
             raise AutogradError("a traced function's backward cannot itself be differentiated or traced here, since "
                                 f"{self._kept()}; put the derivative inside the traced function")
+        for guard in d.read:
+            if not (guard.holds() if guard not in self.read else looks_like(guard.value(), self.read[guard])):
+                raise AutogradError(f"{guard.chain}, which a backward through a traced function reads, has changed since the "
+                                    "call: call backward() before, or inside of the traced function")
         for guard, memory in zip(self.guards, d.memories):
             if guard is not None and guard[0].version != guard[1] and not memory.results.isdisjoint(self.going):
                 self._check(memory, *guard)
@@ -489,6 +496,8 @@ def attach(differential, replay, results, ends, before):
     guards = [None if at is None else (storage or tensors[at]._storage).guard()
               for storage, (_, at) in zip(storages, differential.guarded)]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
+    if differential.read:
+        node.read = {g: snapshot(g.value()) for g in differential.read if hasattr(type(g.expected), "matches")}
     if differential.tape.kept:
         node.kept = {k: results[differential.results[k]] for k in differential.tape.kept}
     for k, i in enumerate(differential.results):

@@ -365,6 +365,7 @@ class Run:
             self.recording.apart = apart
             if self.recording.backward is not None:
                 unprofiled(tracker.writes.check_still, written)
+                self.recording.backward = replace(self.recording.backward, read=unprofiled(tracker.read_in_backward))
             self.recording.template = self.template
             self.recording.reached = tracker.contents.containers() if self.containers.were() else []
         return effects, tensors, devices

@@ -118,7 +118,11 @@ class FunctionNode(Node):
             return None
         if any(s is not None and (type(s) is not SavedTensor or s.unpack_hook is not None) for s in saved):
             return None
-        return {name: x for name, x in vars(self.ctx).items() if name not in _OF_ONE_CALL}, saved
+        return self.attributes(), saved
+
+    def attributes(self) -> dict:
+        """Return what the user has stored in ctx."""
+        return {name: x for name, x in vars(self.ctx).items() if name not in _OF_ONE_CALL}
 
     @staticmethod
     def like(cls, edges, inputs, outs, attributes, saved) -> "FunctionNode":

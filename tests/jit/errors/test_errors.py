@@ -125,6 +125,23 @@ ERRORS = [Row(*row) for row in (
     ("array written later",
      "def f(x):\n    y = x * 2\n    a = y.numpy()\n    a[0] = 5.\n    return y",
      "was written", "copy"),
+    ("tensor written at backward",
+     "seen = ingot.ones(3)\nw = ingot.ones(3, requires_grad=True)\ndef write(g):\n    seen.add_(1)  #!\n"
+     "def f(x):\n    y = x * w\n    y.register_hook(write)\n    return y",
+     "writes to a tensor in place", "inside"),
+    ("random numbers at backward",
+     "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    y = x * w\n"
+     "    y.register_hook(lambda g: g * ingot.rand(3))\n    return y",
+     "random numbers", "inside"),
+    ("number that a backward reads",
+     "k = 1.\nw = ingot.ones(3, requires_grad=True)\ndef f(x):\n    global k\n    y = x * w\n"
+     "    y.register_hook(lambda g: g * k)\n    k += 1\n    return y",
+     r"writes to k\b", "inside"),
+    ("ctx changed at backward",
+     "w = ingot.ones(3, requires_grad=True)\nclass F(ingot.autograd.Function):\n    @staticmethod\n"
+     "    def forward(ctx, x):\n        ctx.n = 0\n        return x * 1\n    @staticmethod\n"
+     "    def backward(ctx, g):\n        ctx.n += 1\n        return g\ndef f(x):\n    return F.apply(x * w)",
+     r"F\.backward.*ctx", "inside"),
     ("hook at backward",
      "log = []\nw = ingot.ones(3, requires_grad=True)\ndef f(x):\n    y = x * w\n"
      "    y.register_hook(lambda g: log.append(1))\n    return y",

@@ -3,6 +3,7 @@
 import cProfile
 import math
 import operator
+import random
 
 import numpy as np
 import pytest
@@ -261,3 +262,47 @@ def test_a_number_that_becomes_whole_is_recorded_once_for_each_whole_number(numb
         assert traced(ingot.ones(1), v).item() == np.float32(whole(v))
     if enough is not None:
         assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
+
+
+RELATIVES = {                   # tensors over one memory, of a leaf w and of c, which was computed from it
+    "leaf": lambda w, c: w,
+    "view": lambda w, c: w.view_as(w),
+    "detached": lambda w, c: w.detach(),
+    "another leaf": lambda w, c: w.detach().requires_grad_(),
+    "part": lambda w, c: w[1:],
+    "computed": lambda w, c: c,
+    "view of that": lambda w, c: c.view(1, 3)[0],
+    "part of that": lambda w, c: c[:2],
+    "none of it": lambda w, c: ingot.ones(3),
+}
+USES = {
+    "products": lambda w, *args: sum((a * a).sum() for a in args),
+    "the leaf": lambda w, *args: (w * w).sum(),
+    "all": lambda w, *args: (w * w).sum() + sum((a.sum() * (i + 2)) for i, a in enumerate(args)),
+    "first and last": lambda w, *args: (args[0].sum() * args[-1].sum()),
+    "twice": lambda w, *args: ((args[0] * args[0]), (args[0] * args[0]))[1].sum(),
+}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_gradients_of_arguments_over_one_memory_are_counted_once(seed):
+    rng = random.Random(seed)
+    names = [rng.choice([*RELATIVES]) for _ in range(rng.randint(1, 3))]
+    names += [rng.choice(names), *rng.sample(names, 1)][:rng.randint(1, 2)]         # some come twice
+    rng.shuffle(names)
+    use = rng.choice([*USES])
+
+    def life(wrap):
+        w, found = ingot.linspace(0.5, 1.5, 3).requires_grad_(), []
+        step = wrap(lambda *args: USES[use](w, *args))
+        for _ in range(3):
+            c = w * 2
+            made = {name: RELATIVES[name](w, c) for name in dict.fromkeys(names)}
+            loss = step(*[made[name] for name in names])
+            if loss.requires_grad:
+                loss.backward()
+            leaves = [t for t in made.values() if t.is_leaf]
+            found.append((loss.item(), str(w.grad), [str(t.grad) for t in leaves]))
+        return found
+
+    assert life(jit.trace) == life(lambda f: f), (names, use)

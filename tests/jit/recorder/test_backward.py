@@ -1,0 +1,159 @@
+"""Python state that the backward of a `Function` uses, with the forward alone in the traced call, or both.
+
+Either each call and each backward does what it does eagerly, or the function is refused.
+"""
+
+import contextlib
+import io
+from types import SimpleNamespace
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.ir.errors import AutogradError
+
+CALLS = 4
+number = 1.0
+items: list = []
+table: dict = {}
+state = SimpleNamespace()
+given: ingot.Tensor
+net: nn.Module
+
+
+class Net(nn.Module):
+    """A module with an attribute, a parameter and a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale, self.count = 2.0, 0
+        self.weight = nn.Parameter(ingot.ones(3))
+        self.register_buffer("seen", ingot.ones(3))
+
+
+def grows_number(f, ctx, g):
+    global number
+    number += 1
+    return g * number
+
+
+def grows(owner, name):
+    setattr(owner, name, getattr(owner, name) + 1)
+    return getattr(owner, name)
+
+
+def after(_, value):
+    return value
+
+
+BODIES = {                      # what a backward returns
+    "global": lambda f, ctx, g: g * number,
+    "counts a global": grows_number,
+    "branch": lambda f, ctx, g: g * 2 if number > 2 else g * 3,
+    "attribute": lambda f, ctx, g: g * state.value,
+    "counts an attribute": lambda f, ctx, g: g * grows(state, "value"),
+    "list": lambda f, ctx, g: g * items[0],
+    "appends": lambda f, ctx, g: after(items.append(2.0), g * len(items)),
+    "dict": lambda f, ctx, g: g * table["k"],
+    "counts in a dict": lambda f, ctx, g: after(table.update(k=table["k"] + 1), g * table["k"]),
+    "module": lambda f, ctx, g: g * net.scale if net.training else g * 5,
+    "counts in a module": lambda f, ctx, g: g * grows(net, "count"),
+    "parameter": lambda f, ctx, g: g * net.weight.detach(),
+    "writes to a buffer": lambda f, ctx, g: after(net.seen.add_(1), g * net.seen),
+    "class": lambda f, ctx, g: g * f.calls,
+    "counts in a class": lambda f, ctx, g: g * grows(f, "calls"),
+    "ctx": lambda f, ctx, g: g * ctx.k,
+    "counts in ctx": lambda f, ctx, g: g * grows(ctx, "k"),
+    "appends in ctx": lambda f, ctx, g: after(ctx.items.append(1), g * len(ctx.items)),
+    "counts in an object of ctx": lambda f, ctx, g: g * grows(ctx.own, "n"),
+    "new attribute of ctx": lambda f, ctx, g: after(setattr(ctx, "last", 1), g * hasattr(ctx, "last")),
+    "tensor": lambda f, ctx, g: g * given,
+    "writes to a tensor": lambda f, ctx, g: g * given.add_(1),
+    "writes to a tensor of ctx": lambda f, ctx, g: g * ctx.t.add_(1),
+    "writes to its gradient": lambda f, ctx, g: g.clone().mul_(ctx.k),
+    "keeps the gradient": lambda f, ctx, g: after(setattr(state, "g", g.detach().clone()), g * 2),
+    "draws": lambda f, ctx, g: g * ingot.rand(3),
+    "prints": lambda f, ctx, g: after(print("back"), g),
+}
+
+
+def change(f):
+    global number
+    number += 1
+    state.value += 1
+    items[0] += 1
+    table["k"] += 1
+    net.scale += 1
+    net.training = not net.training
+    f.calls += 5
+    given.add_(1)
+
+
+def reset():
+    global number, given, net
+    number, items[:] = 1.0, [1.0]
+    table.clear()
+    table["k"] = 1.0
+    state.value, state.g = 1.0, None
+    ingot.manual_seed(0)
+    given, net = ingot.ones(3), Net()
+
+
+def function_of(body):
+    class F(ingot.autograd.Function):
+        """A product with what the backward says."""
+
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.k, ctx.items, ctx.own, ctx.t = 3.0, [1.0], SimpleNamespace(n=1), x * 2
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return body(F, ctx, g)
+
+    return F
+
+
+def life(wrap, body, with_backward, when):
+    reset()
+    f, found = function_of(body), []
+    w = ingot.tensor([0.5, -1.25, 2.0], requires_grad=True)
+
+    def step(x):
+        y = f.apply(x)
+        if when == "inside":
+            change(f)
+        return ingot.autograd.grad((y * y).sum(), [x]) if with_backward else y
+
+    step = wrap(step)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for _ in range(CALLS):
+            if when == "before":
+                change(f)
+            made = step(w * 1)
+            if when == "between":
+                change(f)
+            if not with_backward:
+                made = [ingot.autograd.grad((made * made).sum(), [w], retain_graph=n == 0)[0] for n in range(2)]
+            found.append(([t.tolist() for t in made], number, state.value, [*items], {**table}, net.scale, net.count, f.calls,
+                          net.seen.tolist(), given.tolist(), str(state.g), printed.getvalue()))
+    return found
+
+
+@pytest.mark.parametrize("when", ["never", "before", "between", "inside"])
+@pytest.mark.parametrize("with_backward", [False, True])
+@pytest.mark.parametrize("name", BODIES)
+def test_the_backward_of_a_function_sees_eager_state(name, with_backward, when):
+    expected = life(lambda f: f, BODIES[name], with_backward, when)
+    try:
+        found = life(jit.trace, BODIES[name], with_backward, when)
+    except jit.TraceError as error:
+        assert "outside" in str(error) or "inside" in str(error)
+    except AutogradError as error:
+        assert when == "between" and not with_backward and "has changed since the call" in str(error)
+    else:
+        assert found == expected
