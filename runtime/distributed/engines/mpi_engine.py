@@ -22,7 +22,8 @@ from . import mpi_library
 from .engine import Channel, Engine, Run
 from .inbox import Inbox
 from .mpi_channel import MPIChannel
-from .mpi_progress import Background, Pause, Progress
+from .mpi_progress import Background, Progress
+from .pause import Pause
 
 _FRAME = struct.Struct("<BxHxxxxqqQ")        # kind, bytes of the note, group, tag, bytes of the body
 _INLINE, _FOLLOWS, _QUESTION, _ANSWER, _FAREWELL = range(5)

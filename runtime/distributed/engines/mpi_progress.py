@@ -1,35 +1,14 @@
 """Progress of MPI's requests. Calls are short, and one at a time, so any thread may wait while others communicate."""
 
-import os
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from ....ir.locks import new_lock
+from .pause import Pause
 
 SPINS = 100            # tests in a row before others on this core get their turn
-_YIELDS = 0.0002        # seconds of tests, by turns with others on this core, before pauses begin
-_SHORTEST, _LONGEST = 0.00002, 0.001        # pauses in seconds
-
-
-class Pause:
-    """Pauses between looks: turns for others on this core for `busy` seconds, then longer and longer times."""
-
-    def __init__(self, busy: float = _YIELDS):
-        self._length, self._start, self._busy = _SHORTEST, time.monotonic(), busy
-
-    def is_short(self) -> bool:
-        """Return whether the next pause is a turn for others on this core."""
-        return self._length == _SHORTEST
-
-    def take(self, limit: float = _LONGEST):
-        """Let others run."""
-        if time.monotonic() - self._start < self._busy:
-            os.sched_yield()
-            return
-        time.sleep(max(0.0, min(self._length, limit)))
-        self._length = min(2 * self._length, _LONGEST)
 
 
 class Progress:

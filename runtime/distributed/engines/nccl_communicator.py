@@ -12,8 +12,8 @@ from ....ir.reference.scalar_functions import as_kind
 from ...cuda.driver import context as contexts
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from . import nccl_library
-from .mpi_progress import Pause
 from .nccl_library import IN_PROGRESS, SUCCESS, Library
+from .pause import Pause
 from .reduce_op import ReduceOp, is_narrow
 
 _LEAVING = 10.0         # seconds for all ranks to leave a communicator
