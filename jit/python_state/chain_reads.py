@@ -32,6 +32,7 @@ from ..bytecode.user_code import dict_of, is_instance, is_user_namespace
 from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
+from ..guards.loaded_modules import LoadedModules
 from ..guards.locations import RESTORED, Location, StateInputs, item_of, read, root_value
 from ..guards.snapshot import (
     CONTAINERS,
@@ -247,10 +248,9 @@ class ChainReads:
                 or self._counts_elsewhere(base, chain.steps)):
             return
         value = self._first_at(base, chain.steps)
-        if value is sys.modules:        # any import adds to it, those within ingot, too
-            for name, module in [(name, m) for name, m in value.items() if isinstance(m, types.ModuleType)]:
-                if is_user_namespace(module):
-                    self._reachable.walk(name, module)
+        if value is sys.modules:
+            if how not in SINGLE or calls:          # (items have chains of their own)
+                self._add_loaded_modules(how == CONTAINED and not calls)
             return
         parts = self._known.parts
         if chain.root == ARGUMENT and parts.leads_to(base, chain.steps, value):
@@ -269,6 +269,15 @@ class ChainReads:
             self.reads.add_unshadowed(type(owner).__qualname__, owner, (chain.steps[-1][1],))
             for cls in (owner, type(owner)) if isinstance(owner, type) else (type(owner),):
                 self.reads.add_object_of_class(cls, chain.steps[-1][1])
+
+    def _add_loaded_modules(self, only_names):
+        """Guard which modules are loaded, and visit those of users, unless code asks only for names."""
+        loaded = self.reads.conditions.setdefault(LoadedModules.identity, LoadedModules())
+        if not only_names and not loaded.are_visited:
+            loaded.are_visited = True
+            for name, module in [(name, m) for name, m in sys.modules.items() if isinstance(m, types.ModuleType)]:
+                if is_user_namespace(module):
+                    self._reachable.walk(name, module)
 
     def _guard(self, chain, root, base, value, only_queries):
         if chain.steps and chain.steps[-1][0] == "attr":

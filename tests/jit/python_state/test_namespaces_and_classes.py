@@ -276,3 +276,33 @@ def turn(i):
 def test_modules_are_read_as_dictionaries(imports, name, use):
     verdict, _ = compare(NAMESPACE.format(imports=imports, use=use.format(d=name)))
     assert verdict.kind == "same", verdict.text
+
+
+LOADED = """
+def made(k):
+    m = types.ModuleType('fuzzed_loaded')
+    m.k, m.parts, m.scaled = k, [k], lambda x: x * k
+    return m
+key = 'fuzzed_loaded'
+sys.modules[key] = made(2.0)
+def of(modules, x): return modules[key].k if key in modules else x
+def fn(x):
+    found = sys.modules
+    return {use}
+def turn(i):
+    if i == 1: sys.modules[key].k = 3.0
+    if i == 2: sys.modules[key].parts[0] = 5.0
+    if i == 3: sys.modules[key] = made(7.0)
+    if i == 4: del sys.modules[key]
+    if i == 5: sys.modules[key] = made(8.0)
+"""
+
+
+@pytest.mark.parametrize("use", [
+    "x * ('fuzzed_loaded' in sys.modules)", "x * (key in sys.modules)", "sys.modules['fuzzed_loaded'].k * x",
+    "sys.modules[key].k * x", "sys.modules[key].parts[0] * x", "sys.modules[key].scaled(x)", "of(sys.modules, x)",
+    "getattr(sys.modules.get(key), 'k', 1) * x", "x * len([n for n in list(sys.modules) if n == key])",
+    "x * sum([m.k for n, m in list(sys.modules.items()) if n == key])", "found[key].k if key in found else x"])
+def test_loaded_modules_are_looked_up_by_name(use):
+    verdict, _ = compare(LOADED.format(use=use))
+    assert verdict.kind == "same", verdict.text
