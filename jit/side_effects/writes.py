@@ -112,9 +112,11 @@ class WriteLog:
         return t.is_changed or _is_another(t.value(), t.was)
 
     def has_set(self, owner, name) -> bool:
-        """Return whether the run has put another value into an attribute so far."""
+        """Return whether the run has put another value into an attribute so far, and not only into its owner's class."""
         target = self.targets.get((id(owner), name))
-        return target is not None and target.kind == "attr" and self.is_changed(target)
+        if target is None or target.kind != "attr" or not self.is_changed(target):
+            return False
+        return not (target.of_class and target.value() is MISSING)
 
     def has_left(self, place) -> bool:
         """Return whether the run has put another object into a location so far, whatever that holds."""

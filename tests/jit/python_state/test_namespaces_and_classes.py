@@ -306,3 +306,30 @@ def turn(i):
 def test_loaded_modules_are_looked_up_by_name(use):
     verdict, _ = compare(LOADED.format(use=use))
     assert verdict.kind == "same", verdict.text
+
+
+HIDDEN = """
+class C:
+    def get(self): return self.a
+    def __enter__(self): return self.a
+    def __exit__(self, *error): return False
+c = C()
+def get():
+    {get}
+def fn(x):
+    def put():
+        C.a = 1
+    {put}
+    out = [get()]
+    c.a = x
+    return x, out
+def turn(i):
+    C.a = None
+"""
+
+
+@pytest.mark.parametrize("put", ["put()", "C.a = 1", "setattr(C, 'a', 1)"])
+@pytest.mark.parametrize("get", ["return c.a", "return c.get()", "with c as a: return a", "return getattr(c, 'a')"])
+def test_an_object_gets_an_attribute_that_its_class_has_got(get, put):
+    verdict, _ = compare(HIDDEN.format(get=get, put=put))
+    assert verdict.kind == "same", verdict.text
