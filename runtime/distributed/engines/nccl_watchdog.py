@@ -154,7 +154,7 @@ class Watchdog:
 
     def __init__(self):
         self._watched: list[Watch] = []
-        self._ended = threading.Event()
+        self._ended = False        # (no event, whose lock a forked process could find taken)
         self._thread: threading.Thread | None = None
 
     def watch(self, watch: Watch):
@@ -170,7 +170,8 @@ class Watchdog:
 
     def _run(self, device: int):
         contexts.context(device).driver.cuThreadExchangeStreamCaptureMode(byref(c_int(_RELAXED)))
-        while not self._ended.wait(_INTERVAL):
+        while not self._ended:
+            time.sleep(_INTERVAL)
             for watch in self._watched:
                 try:
                     watch.look()
@@ -179,6 +180,6 @@ class Watchdog:
 
     def end(self):
         """Stop the thread."""
-        self._ended.set()
+        self._ended = True
         if self._thread is not None:
             self._thread.join()
