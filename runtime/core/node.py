@@ -98,7 +98,7 @@ class Node:
         return self.label
 
     def label_at(self, index) -> str:
-        """Return the name to print for one of the results."""
+        """Return the name to print for one of the results. `index` is ignored: an operator has one name."""
         return self.label
 
     @property

@@ -208,7 +208,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1. They
     meet by a store, or by an init_method: env://, tcp://host:port, file:///path. Under `mpiexec` they need no address.
     Tensors on GPUs travel by host memory, or with 'nccl' by the library of NCCL. With a `device_id` their ranks connect at
-    once, and groups are split from that. `pg_options` are ignored."""
+    once, and groups are split from that. `pg_options` is ignored: it tunes PyTorch's own backends."""
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)
@@ -253,8 +253,8 @@ def _enter(ranks, timeout, backend, name):
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
               device_id=None):
-    """Return a group of some ranks (by default all). All ranks of the run must make all groups, in one order. `pg_options` and
-    `device_id` are ignored: GPUs are those of the run."""
+    """Return a group of some ranks (by default all). All ranks of the run must make all groups, in one order. `pg_options`
+    is ignored: it tunes PyTorch's own backends. `device_id` is ignored: GPUs are those of the run."""
     if use_local_synchronization:
         raise ArgumentError("new_group is called by all ranks of the run; leave use_local_synchronization out, and call it on "
                             "the others, too")
@@ -270,8 +270,8 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
-    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`. `pg_options` are
-    ignored."""
+    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`. `pg_options` is
+    ignored: it tunes PyTorch's own backends."""
     world = the_group(group)
     if not group_size or world.size() % group_size:
         raise ArgumentError(f"new_subgroups needs a group_size that divides the {world.size()} ranks, got {group_size}")
