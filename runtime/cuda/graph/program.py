@@ -417,7 +417,8 @@ class Called(Step):
         if node.op is host_call and node.outputs[0] in env:         # which an interrupt came behind
             return
         over = self.over
-        into = tuple([env[over[v]] if v in over else graph.place(v, env, device) for v in node.outputs])
+        into = tuple([env[over[v]] if v in over else env[v] if v in env else graph.place(v, env, device)
+                      for v in node.outputs])       # (a join may be there already, with parts in it)
         more = {"into": into} if any(a is not None for a in into) else {}
         try:
             alike = self.reinterpret is not None and not more and inputs[0].is_contiguous
