@@ -35,7 +35,7 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     written = unprofiled(_versions, recorder)
     steps = len(recorder.hosts.steps)
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
-    values, sources = b.inputs[first:], len(recorder.inputs.sources)
+    values, drawn = b.inputs[first:], recorder.random.places()
     walk = _Walk(recorder, set(stops.values()), new_leaves)
     observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
     tls.m.refresh()
@@ -55,7 +55,7 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     del b.nodes[start:]
     stand_ins = {*values, *[value for value, *_ in walk.starts.values()]}
     b.inputs[first:] = [v for v in b.inputs[first:] if v not in stand_ins]      # what user code alone has captured
-    if any(source.kind == "key" for source in recorder.inputs.sources[sources:]):
+    if recorder.random.moved_since(drawn):
         recorder.refuse("a function or hook that runs when backward() comes, after the call, draws random numbers",
                         "draw them before, or call backward() inside of the traced function")
     reach = {p: walk.reach.get(key_of(edge), frozenset()) for p, edge in stops.items()}

@@ -56,6 +56,14 @@ class RandomStreams:
         self._streams: dict = {}        # by id of a generator
         self._states: dict = {}         # id of a tensor: (state that the function took, of which generator, place)
 
+    def places(self) -> dict:
+        """Return where each generator stands now, by id."""
+        return {key: stream.now for key, stream in self._streams.items()}
+
+    def moved_since(self, before: dict) -> bool:
+        """Return whether a generator stands elsewhere than before; one that was put back does not."""
+        return any(place != before.get(key, _BEGINNING) for key, place in self.places().items())
+
     def generators(self) -> list:
         return [s.generator for s in self._streams.values()]
 
