@@ -14,7 +14,8 @@ from ...state.switches import LentSwitch, Switch, question
 from . import context as contexts
 from . import driver as library
 from . import launch_queue
-from .driver_state import DriverCache, is_capturing, on_replaced_driver
+from .driver_state import DriverCache, on_replaced_driver
+from .driver_state import is_capturing as _is_capturing
 from .endings import collected, leave
 
 _NON_BLOCKING = 1
@@ -62,7 +63,7 @@ class Stream:
 
     def is_capturing(self) -> bool:
         """Return whether a graph is captured from the stream."""
-        is_capturing()
+        _is_capturing()
         status = c_int()
         contexts.context(self.device_index).driver.cuStreamIsCapturing(self.handle, byref(status))
         return status.value == _ACTIVE
