@@ -27,7 +27,7 @@ class Communicator:
     """
 
     def __init__(self, library: Library, handle: int, device: int):
-        self.library, self.handle, self.device = library, handle, device
+        self.nccl, self.handle, self.device = library, handle, device
         self.failure: DistBackendError | None = None
         self._lock = new_lock()
         self._factors: dict[tuple, int] = {}
@@ -50,11 +50,11 @@ class Communicator:
     def split(self, is_member: bool, number: int, rank: int, what: str, limit: float) -> "Communicator | None":
         """Return the communicator of some ranks of this one, in their order. All ranks call it, and others get None."""
         contexts.context(self.device)
-        place: c_void_p = self._locked(lambda handle: self.library.split(handle, number if is_member else None, rank))
+        place: c_void_p = self._locked(lambda handle: self.nccl.split(handle, number if is_member else None, rank))
         self.settle(what, limit)
         if not is_member:
             return None
-        made = Communicator(self.library, place.value or 0, self.device)
+        made = Communicator(self.nccl, place.value or 0, self.device)
         made.settle(what, limit)
         return made
 
@@ -73,7 +73,7 @@ class Communicator:
     def enqueue(self, calls: list, stream: int, what: str, limit: float):
         """Enter calls (name, arguments before the communicator and the stream) into a stream, as one group."""
         def enter(handle):
-            call, error = self.library.call, None
+            call, error = self.nccl.call, None
             call("ncclGroupStart")
             try:
                 for name, args in calls:
@@ -95,11 +95,11 @@ class Communicator:
         """Return once NCCL has done in the background what the last call asked for: connecting ranks, entering a stream."""
         deadline, pause = time.monotonic() + limit, Pause()
         while True:
-            state = self._locked(self.library.state)
+            state = self._locked(self.nccl.state)
             if state == SUCCESS:
                 return
             if state != IN_PROGRESS:
-                raise self.library.error(what, state, self.handle)
+                raise self.nccl.error(what, state, self.handle)
             if time.monotonic() > deadline:
                 raise DistTimeoutError(f"this rank waited {limit:g} s in {what}; do all ranks run, and do the same?")
             pause.take()
@@ -109,8 +109,8 @@ class Communicator:
         with self._lock:
             if not self.handle:
                 return None
-            state = self.library.state(self.handle)
-            return None if state in (SUCCESS, IN_PROGRESS) else self.library.error("an asynchronous error", state, self.handle)
+            state = self.nccl.state(self.handle)
+            return None if state in (SUCCESS, IN_PROGRESS) else self.nccl.error("an asynchronous error", state, self.handle)
 
     def reduction(self, op: ReduceOp, dtype: np.dtype, divisor: float | None, limit: float) -> tuple[int, int]:
         """Return NCCL's numbers of a dtype and a reduction on it. A mean multiplies each value by a factor before the sum."""
@@ -123,7 +123,7 @@ class Communicator:
         if key not in self._factors:
             real = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
             factor = as_kind(np.asarray([1.0 / divisor]), real)
-            self._factors[key] = self._locked(lambda handle: self.library.premultiplied_sum(factor, kind, handle))
+            self._factors[key] = self._locked(lambda handle: self.nccl.premultiplied_sum(factor, kind, handle))
             self.settle("making a reduction", limit)
         return kind, self._factors[key]
 
@@ -137,7 +137,7 @@ class Communicator:
             handle, self.handle = self.handle, 0
             if handle:
                 contexts.context(self.device)
-                self.library.call("ncclCommAbort", handle)
+                self.nccl.call("ncclCommAbort", handle)
 
     def close(self):
         """Leave the communicator with the other ranks; all its work is done."""
@@ -147,12 +147,12 @@ class Communicator:
         try:
             contexts.context(self.device)
             for number in self._factors.values():
-                self._locked(lambda handle, number=number: self.library.call("ncclRedOpDestroy", number, handle))
-            self._locked(lambda handle: self.library.call("ncclCommFinalize", handle))
+                self._locked(lambda handle, number=number: self.nccl.call("ncclRedOpDestroy", number, handle))
+            self._locked(lambda handle: self.nccl.call("ncclCommFinalize", handle))
             self.settle("leaving a group", _LEAVING)
         except DistBackendError:
             self.abort(gone)
             return
         with self._lock:
             self.failure, handle, self.handle = gone, self.handle, 0
-            self.library.call("ncclCommDestroy", handle)
+            self.nccl.call("ncclCommDestroy", handle)

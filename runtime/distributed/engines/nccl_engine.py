@@ -23,7 +23,7 @@ class NCCLEngine:
     name = "nccl"
 
     def __init__(self, host: Engine, store: Store, device: int | None):
-        self.library = nccl_library.get()
+        self.nccl = nccl_library.get()
         self.host, self.rank, self.store, self.device = host, host.rank, store, device
         self.world: Communicator | None = None
         self.watchdog = Watchdog()
@@ -54,11 +54,11 @@ class NCCLEngine:
         limit, what = seconds(group.timeout), f"connecting the GPUs of ranks {list(group.ranks)} by NCCL"
         store = PrefixStore(f"nccl{group.number}", self.store)
         if group.rank() == 0:
-            store.set("id", self.library.unique_id())
+            store.set("id", self.nccl.unique_id())
         store.set(f"rank{group.rank()}", b"1")
         try:
             store.wait(["id"], limit)
-            return Communicator.joined(self.library, store.get("id"), group.rank(), group.size(), device, what, limit)
+            return Communicator.joined(self.nccl, store.get("id"), group.rank(), group.size(), device, what, limit)
         except DistTimeoutError:
             missing = [r for i, r in enumerate(group.ranks) if not store.check([f"rank{i}"])]
             named = f"rank {missing[0]}, which has" if len(missing) == 1 else f"ranks {missing}, which have"

@@ -153,7 +153,7 @@ class _State:
     """The library of this process, once it was searched."""
 
     lock = new_lock()
-    library: Library | None = None
+    loaded: Library | None = None
     why: Exception | None = None
     searched = False
 
@@ -175,12 +175,12 @@ def find() -> Library | None:
         if not _State.searched:
             _State.searched = True
             try:
-                _State.library = Library(ctypes.CDLL(path()))
+                _State.loaded = Library(ctypes.CDLL(path()))
             except OSError as e:
                 _State.why = DistBackendError(f"{ABSENT} ({e})")
             except DistBackendError as e:
                 _State.why = e
-    return _State.library
+    return _State.loaded
 
 
 def get() -> Library:
@@ -198,12 +198,12 @@ def why_not() -> str:
 
 def replace(loaded: Any) -> tuple:
     """Replace the library by an object with its functions (None: no library); return the state before, for `restore`."""
-    before = (_State.library, _State.why, _State.searched)
-    _State.library = None if loaded is None else Library(loaded)
+    before = (_State.loaded, _State.why, _State.searched)
+    _State.loaded = None if loaded is None else Library(loaded)
     _State.why, _State.searched = DistBackendError(ABSENT) if loaded is None else None, True
     return before
 
 
 def restore(before: tuple):
     """Restore the state that `replace` returned."""
-    _State.library, _State.why, _State.searched = before
+    _State.loaded, _State.why, _State.searched = before
