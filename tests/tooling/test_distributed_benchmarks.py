@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ingot.benchmarks import distributed, ranks
+from ingot.benchmarks.distributed import ranks
+from ingot.benchmarks.distributed import workloads as distributed
 from ingot.benchmarks.harness import Plan
 
 TINY = Plan(threads=1, quick=True, tiny=True, peers=())

@@ -1,6 +1,6 @@
 """The program of each rank: collectives, or training steps, by one library.
 
-`python -m benchmarks.ranks ARGUMENTS` joins the run that its environment describes. Rank 0 prints one line of JSON.
+`python -m benchmarks.distributed.ranks ARGUMENTS` joins the run that its environment describes. Rank 0 prints one line of JSON.
 """
 
 import importlib
@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import ingot
 
-from . import training
-from .harness import Plan
-from .subprocesses import most_of
+from .. import training
+from ..harness import Plan
+from ..subprocesses import most_of
 
 BYTES_IN_ALL = 1 << 28          # of the buffers of one size, which bounds how often it is timed
 MOST, LEAST = 1000, 5           # calls of one size

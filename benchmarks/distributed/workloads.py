@@ -1,4 +1,4 @@
-"""Collectives and training steps of several ranks on this machine, by each engine, beside torch's gloo and Intel's IMB.
+"""Workloads of several ranks: what starts their processes, and what is expected of them.
 
 Each figure is from processes of its own, which the engines start in turns. The engine `mpi` needs `pip install 'ingot[mpi]'`.
 `IMB-MPI1` is a program of the package impi-rt; where it is on the PATH, it runs with the same MPI as the engine.
@@ -17,11 +17,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from .libraries import present
-from .result import Result
-from .subprocesses import ROOT, command, variables
+from ..libraries import present
+from ..result import Result
+from ..subprocesses import ROOT, command, variables
 
-MEAN_BAR = None
 KIB, MIB = 1 << 10, 1 << 20
 PATIENCE = 600.0
 MPI_FACTOR = 1.3        # of IMB's time, from 64 KiB on
@@ -68,14 +67,14 @@ def by_environment(plan, ranks: int, engine: str, **order) -> dict:
     """Run ranks that find each other by the variables of torchrun; return what rank 0 says."""
     env = variables(plan.threads) | {"INGOT_ENGINE": engine, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(),
                                      "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
-    line = command("ranks", json.dumps({**order, "threads": plan.threads}))
+    line = command("distributed.ranks", json.dumps({**order, "threads": plan.threads}))
     said = finished([start(line, {**env, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(ranks)])
     return json.loads(said[0].splitlines()[-1])
 
 
 def by_mpi(plan, ranks: int, engine: str, **order) -> dict:
     """Run ranks that `mpiexec` starts; return what rank 0 says."""
-    line = command("ranks", json.dumps({**order, "threads": plan.threads}))
+    line = command("distributed.ranks", json.dumps({**order, "threads": plan.threads}))
     env = variables(plan.threads) | {"INGOT_ENGINE": engine}
     said = finished([start([*mpiexec(), "-n", str(ranks), *line], env)])
     return json.loads(next(text for text in said[0].splitlines() if text.startswith("{")))
