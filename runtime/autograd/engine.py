@@ -142,8 +142,9 @@ class Backward:
                         ready.append(source)
                 g = grads = None        # or a leaf could not see that it owns its gradient
         except Exception as error:
-            place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
-            error.add_note(f"while going backward through {node.label}{place}")
+            if node is not None:
+                place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
+                error.add_note(f"while going backward through {node.label}{place}")
             raise
 
     def part(self, node, g):

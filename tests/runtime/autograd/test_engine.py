@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import ingot
+import interrupts
 from ingot import jit
 from ingot.autograd import backward, grad
 from ingot.ir.ops.core.shape import pad
+from ingot.runtime.autograd import engine
 from ingot.runtime.core import dispatch
 
 
@@ -454,3 +456,17 @@ def test_selections_save_positions_alone(pick):
     x.add_(1)
     y.sum().backward()
     assert leaf.grad.sum() == 1.5 * y.numel()
+
+
+@pytest.mark.parametrize("kind", interrupts.KINDS)
+def test_an_exception_from_outside_reaches_the_caller(kind):
+    def call():
+        x = leaf(1.0, 2.0)
+        y = (x * x + x.exp()).sum()
+        return lambda: y.backward()
+
+    points = interrupts.points_of(call(), engine.__name__)
+    assert points > 20
+    for number in range(points):
+        _, error, reached = interrupts.raised_at(number, call(), kind, engine.__name__)
+        assert type(error) is kind and interrupts.is_from_outside(error) and reached, (number, error)
