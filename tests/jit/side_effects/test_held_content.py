@@ -29,7 +29,7 @@ SETTLES = {
     "an array in Fortran's order": ("np.asfortranarray(np.ones((2, 3)))", "o.v[0, 1] += 1", "o.v[0, 1] = 1"),
     "a zero that gets a sign": ("np.array([0.])", "o.v[0] = -0.0", "o.v[0] = 0."),
     "an array in containers": ("{'k': [np.zeros(2)]}", "o.v['k'][0][0] = 5", "o.v['k'][0][0] = 0"),
-    "add": (SET, "o.v.add('k')", "o.v.discard('k')"),
+    "add": (SET, "o.v.add(9)", "o.v.discard(9)"),
     "discard": (SET, "o.v.discard(1)", "o.v.add(1)"),
     "update of a set": (SET, "o.v |= {7}; y = y * len(o.v)", "o.v.discard(7)"),
     "clear": (SET, "o.v.clear()", "o.v.add(5)"),
