@@ -55,11 +55,12 @@ def test_traced_and_eager_agree(group, name):
 
 @pytest.fixture
 def precision():
-    """Restore the precision of float32 products afterwards."""
-    products, convolutions = ingot.get_float32_matmul_precision(), ingot.backends.cudnn.allow_tf32
+    """Restore the precision of float32 products, and the choice of convolutions, afterwards."""
+    cudnn = ingot.backends.cudnn
+    products, convolutions, chooses = ingot.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
     yield
     ingot.set_float32_matmul_precision(products)
-    ingot.backends.cudnn.allow_tf32 = convolutions
+    cudnn.allow_tf32, cudnn.benchmark = convolutions, chooses
 
 
 @pytest.mark.parametrize("name", FOR_GPUS)
