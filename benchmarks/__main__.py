@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .groups import MEAN_BARS, chosen, listing
 from .harness import Plan
-from .libraries import installed
+from .libraries import PROGRAMS, installed
 from .picture import ratios_picture, roofline_picture
 from .record import Record, about
 from .result import Result, in_words, on_threads, summary, table
@@ -190,9 +190,11 @@ def main(argv=None) -> int:
     if args.list:
         print(listing())
         return 0
-    missing = [p for p in args.peers if not installed(p)]
+    missing = [p for p in args.peers if not installed(p) and p not in PROGRAMS]
     if missing:
         print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')")
+    if "IMB" in args.peers and not installed("IMB") and any(group == "distributed" for group, _ in args.work):
+        print(f"left out: {PROGRAMS['IMB']} of the package impi-rt is not on the PATH")
     if args.quick and "torch.compile" in args.peers:
         print("left out of quick runs: torch.compile")
     start = time.perf_counter()

@@ -203,6 +203,7 @@ def _only_calls(code, at, tests) -> bool:
 _MOVERS = LIBRARIES.keys() | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}
 
+
 def settle(frame, is_symbolic):
     """Make numbers in the arguments of a function plain if it looks at types, or is a library's that user code calls."""
     if not is_symbolic and not getattr(getattr(tls.m.recorder, "reads", None), "has_numbers", False):
@@ -245,6 +246,7 @@ def level_condition(logger, level) -> ReadCondition:
                             f"whether the logger {logger.name} takes level {level}")
 
 
+# The originals. Stand-ins call them by these names, since a frame that names `print` or `open` gets stand-ins itself.
 _PRINT, _OPEN, _WARN, _HANDLE = print, open, warnings.warn, logging.Logger.handle
 
 

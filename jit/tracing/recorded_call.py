@@ -300,8 +300,7 @@ class Run:
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
-            state.contexts = (inputs.__exit__, lookups.__exit__, recorder.release,
-                              tracker.writes.settle_all)
+            state.contexts = (inputs.__exit__, lookups.__exit__, recorder.release, tracker.writes.settle_all)
             try:
                 effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
                 were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}

@@ -244,7 +244,6 @@ class Tensor:
     def grad(self):
         self.grad = None
 
-
     def _check_grad(self, value):
         if not isinstance(value, Tensor):
             raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")

@@ -1,6 +1,5 @@
 """Base of distributions: shapes, validation, and helpers of all families."""
 
-
 from ...ir.errors import ArgumentError
 from ..api.math.reductions import holds_anywhere
 from ..autograd.grad_mode import no_grad

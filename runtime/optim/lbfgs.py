@@ -1,6 +1,5 @@
 """L-BFGS: a quasi-Newton method with a history of steps."""
 
-
 from ...ir.errors import ArgumentError
 from ...ir.symbols.number_functions import isnan
 from ..api.register.register import FUNCTIONS

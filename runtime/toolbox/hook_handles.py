@@ -1,6 +1,5 @@
 """`ingot.utils.hooks`: parts for libraries with hooks of their own."""
 
-
 from ..nn.base.hooks import RemovableHandle
 from ..state.messages import warn
 

@@ -3,7 +3,6 @@
 Outside of recordings they are Python's ints, floats and bools.
 """
 
-
 from ....ir.symbols.number_functions import sqrt
 from ....ir.symbols.symbolic import SymFloat, SymInt
 from ..register.register import FUNCTIONS, api

@@ -63,7 +63,7 @@ class Stream:
 
     def is_capturing(self) -> bool:
         """Return whether a graph is captured from the stream."""
-        _is_capturing()
+        _is_capturing()         # (ends the capture of a graph that is gone)
         status = c_int()
         contexts.context(self.device_index).driver.cuStreamIsCapturing(self.handle, byref(status))
         return status.value == _ACTIVE

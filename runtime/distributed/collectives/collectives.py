@@ -38,11 +38,6 @@ def check_tensor(t, what: str) -> Any:
     return t._a
 
 
-def host(t) -> np.ndarray:
-    """Return a tensor's values in host memory, for sending."""
-    return t._a.numpy() if t._a.__class__ is DeviceArray else t._a
-
-
 def deliver(t, a, what: str):
     """Write received values into a tensor, on its device."""
     with no_grad():

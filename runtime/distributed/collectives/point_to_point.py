@@ -9,7 +9,7 @@ from ..groups.world import member_of
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import seconds
 from . import collectives
-from .collectives import check_tensor, deliver, host, place_of
+from .collectives import check_tensor, deliver, place_of
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
@@ -37,7 +37,7 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     channel = group.channel_of(a)
     if channel is not group.channel:
         return group.run(lambda: channel.exchange(f"send of {_note(a)}", [(to, a)], [], (to,)), True, channel)
-    group.engine.send([group.ranks[to]], (group.number, tag), _note(a), flat_bytes(host(tensor)))
+    group.engine.send([group.ranks[to]], (group.number, tag), _note(a), flat_bytes(channel.operand(a)))
     return _done([tensor])
 
 

@@ -4,10 +4,10 @@ Groups connect when they first have an array to send; rank 0 of a group draws a 
 store. With a device that is known from the start, the whole run connects at once, and groups are split from it.
 """
 
+from typing import Any
 
 from ....ir.errors import DeviceError
 from ...cuda.driver import context as contexts
-from ...cuda.driver.context import index_of as index_of
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import PrefixStore, Store, seconds
 from . import nccl_library
@@ -22,7 +22,8 @@ class NCCLEngine:
 
     name = "nccl"
 
-    def __init__(self, host: Engine, store: Store, device: int | None):
+    def __init__(self, host: Engine, store: Store, device_id: Any):
+        device = None if device_id is None else contexts.index_of(device_id)
         self.nccl = nccl_library.get()
         self.host, self.rank, self.store, self.device = host, host.rank, store, device
         self.world: Communicator | None = None

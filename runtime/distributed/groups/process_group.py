@@ -173,7 +173,10 @@ class ProcessGroup:
             tls.m.recorder.refuse("it talks to other processes", "call collectives of ingot.distributed, or do so outside")
         if channel is not None and channel is self.devices:
             done = DeviceWork(channel.launch(work))
-            return done if async_op else done.wait() and None
+            if async_op:
+                return done
+            done.wait()
+            return None
         with self._lock:
             busy = self._pending > 0
             if async_op or busy:

@@ -149,7 +149,7 @@ def _uses_nccl(name) -> bool:
 
 
 def _given(name) -> Backend:
-    """Return the name under which a backend was asked for: that of one device's alone where it names the CPU's only."""
+    """Return the backend of a group as it was asked for if that includes NCCL, else the one for tensors on the CPU."""
     return Backend(name) if _uses_nccl(name) else _backend(name)
 
 
@@ -232,8 +232,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout, asked)
         _Run.store = store
     if _uses_nccl(backend):
-        index = None if device_id is None else nccl_engine.index_of(device_id)
-        _Run.devices = nccl_engine.NCCLEngine(_Run.engine, PrefixStore(f"run{_Run.group_count}", _Run.store), index)
+        _Run.devices = nccl_engine.NCCLEngine(_Run.engine, PrefixStore(f"run{_Run.group_count}", _Run.store), device_id)
     _Run.world = _enter(range(world_size), timeout, _given(backend), group_name or "default")
     GroupMember.WORLD = _Run.world
 

@@ -1,6 +1,5 @@
 """Activation functions."""
 
-
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.opdef.aval import canonical_dim

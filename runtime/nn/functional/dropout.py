@@ -1,6 +1,5 @@
 """Dropout of elements, channels or features."""
 
-
 from ....ir.dim_order import order_of
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew

@@ -1,6 +1,5 @@
 """Differentiable transfers between devices: broadcast, scatter, gather, sums."""
 
-
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
