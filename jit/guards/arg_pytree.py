@@ -7,7 +7,7 @@ mark (composite ones as the function that makes them). Everything else counts by
 from collections import Counter, OrderedDict, defaultdict, deque
 from copy import copy
 from dataclasses import is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import MemberDescriptorType
 
 import numpy as np
@@ -209,6 +209,22 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
                             or hasattr(kind, "__dataclass_fields__")):
         return met.whole(x)
     return _as_a_whole(x)
+
+
+def flatten_call(args: tuple, kwargs: dict, leaves: list, numbers: list, objects) -> tuple:
+    """Return (the spec of a call's arguments, the containers among them, what is not taken apart), as `flatten` does.
+    Most calls pass tensors alone, which all have one spec."""
+    if not kwargs and all([type(x) is Tensor for x in args]):       # noqa: C419  (quicker than a generator)
+        leaves += args
+        return _spec_of_tensors(len(args)), [kwargs], []
+    met = ContainerTable(objects=objects)
+    spec = flatten((args, kwargs), leaves, numbers, met=met)
+    return spec, met.containers, met.wholes
+
+
+@cache
+def _spec_of_tensors(count: int) -> tuple:
+    return (tuple, ((tuple, (TENSOR,) * count), (dict, ())))
 
 
 class Flattener:

@@ -15,7 +15,7 @@ from ...runtime.nn.base.module import Module
 from ...runtime.state.host_results import forget
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, Defaults, tls
 from ..errors.errors import TraceError, TracerWarning, at
-from ..guards.arg_pytree import ContainerTable, flatten
+from ..guards.arg_pytree import flatten_call
 from ..guards.locations import read_locations
 from ..host.locks import HeldLocks, LockLog, TakesLocks
 from ..host.post_host_guards import HostChanged
@@ -200,14 +200,13 @@ class Traced:
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
-        met = ContainerTable(objects=self._misses.objects)
-        spec = flatten((args, kwargs), leaves, numbers, met=met)
+        spec, containers, wholes = flatten_call(args, kwargs, leaves, numbers, self._misses.objects)
         locations, counts = self._cache.locations, (len(leaves), len(numbers))
         kinds = locations and read_locations(locations, leaves, numbers)
         key = ((spec, numerics, kinds), sharing(leaves), m.grad, m.autocast,
                (Defaults.dtype, Defaults.device, m.inference), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
-        call = Call(args, kwargs, leaves, numbers, key, locations, counts, met.containers, met.wholes)
+        call = Call(args, kwargs, leaves, numbers, key, locations, counts, containers, wholes)
         if self._misses.why:
             call.reason, self._misses.why = self._misses.why, ""
         return call
