@@ -229,8 +229,8 @@ def _compare(case, graph, results, want):
 def _is_undefined(name, graph, want) -> bool:
     """Return whether processors or their libraries may give different results: a number that an unsigned dtype cannot hold, and
     inverses of singular values that are rounding errors."""
-    limits = [n.params["rcond"] for n in graph.nodes if "rcond" in n.params]
-    return (name == "cast" and any(w.dtype.kind == "u" for w in want)) or min(limits, default=1) < np.finfo(np.float32).eps
+    limits, rounding = [n.params["rcond"] for n in graph.nodes if "rcond" in n.params], float(np.finfo(np.float32).eps)
+    return (name == "cast" and any(w.dtype.kind == "u" for w in want)) or min(limits, default=1) < rounding
 
 
 def _plain(a):
