@@ -6,12 +6,14 @@ instruction makes the value, or None. Unknown instructions and jumps end it.
 
 import dis
 import functools
+import re
 import sys
 from bisect import bisect
 
 _HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a method and its object
 CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
 _HAS_POSITION = sys.version_info >= (3, 15)         # an iterator lies beside what it iterates over
+_VARIANT = re.compile("_CHECK|_BORROW|_AND_CLEAR")      # of a load; a comprehension clears variables that it stores back
 _CALLABLES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
 NO_EFFECT = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
                       "RESUME"))
@@ -21,7 +23,8 @@ _FIXED = {       # (values taken, values left)
     "BEFORE_WITH": (1, 2), "BINARY_OP": (2, 1), "BINARY_SLICE": (3, 1), "BINARY_SUBSCR": (2, 1), "CALL_INTRINSIC_1": (1, 1),
     "COMPARE_OP": (2, 1), "CONTAINS_OP": (2, 1), "CONVERT_VALUE": (1, 1), "FORMAT_SIMPLE": (1, 1), "FORMAT_WITH_SPEC": (2, 1),
     "DELETE_SUBSCR": (2, 0), "GET_ITER": (1, 2 if _HAS_POSITION else 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1),
-    "LOAD_METHOD": (1, 2), **dict.fromkeys(("DICT_MERGE", "DICT_UPDATE", "LIST_APPEND", "LIST_EXTEND", "SET_UPDATE"), (1, 0)),
+    "LOAD_METHOD": (1, 2), "END_FOR": (1, 0) if CALLABLE_FIRST else (2, 0), "MAP_ADD": (2, 0),
+    **dict.fromkeys(("DICT_MERGE", "DICT_UPDATE", "LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE"), (1, 0)),
     "POP_TOP": (1, 0), "RETURN_VALUE": (1, 0), "STORE_ATTR": (2, 0), "STORE_DEREF": (1, 0), "STORE_GLOBAL": (1, 0),
     "STORE_SLICE": (4, 0), "STORE_SUBSCR": (3, 0), "TO_BOOL": (1, 1), "UNARY_INVERT": (1, 1), "UNARY_NEGATIVE": (1, 1),
     "UNARY_NOT": (1, 1), "UNARY_POSITIVE": (1, 1)}
@@ -82,7 +85,7 @@ def effect_of(ins) -> tuple | None:
 
 def variables_of(ins) -> list | None:
     """Return [(is_store, variable)] of an instruction that only moves values between variables and the stack, else None."""
-    parts = ins.opname.replace("_CHECK", "").replace("_BORROW", "").split("_FAST")
+    parts = _VARIANT.sub("", ins.opname).split("_FAST")
     kinds = [p.strip("_") for p in parts if p.strip("_")]
     names = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
     if "_FAST" not in ins.opname or not set(kinds) <= {"LOAD", "STORE"} or len(kinds) != len(names):
