@@ -19,12 +19,13 @@ from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import EXTEND, GONE, WHOLE, StateInputs, load
+from ..guards.locations import EXTEND, GONE, STATE, WHOLE, StateInputs, load
 from ..guards.snapshot import base_of, is_container, is_plain, snapshot
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
 from ..proxies.plain_values import leave_plain, put_plain
+from ..proxies.threads import mapped
 from .contents import ContainerLog
 from .effects import Target
 
@@ -161,7 +162,7 @@ class WriteLog:
     def state(self) -> list:
         """Return what has been written so far, for comparison: (text, place, ids of the values)."""
         changed = self.changed() + self._contents.targets()
-        return [(t.text, t.place, [*map(id, t.value())] if t.kind in (EXTEND, WHOLE) else _mark(t.value())) for t in changed]
+        return [(t.text, t.place, _mark(t)) for t in changed]
 
     def check_still(self, before):
         """Raise if more was written than the `state` from before: a hook did so, in a backward pass that is recorded with the
@@ -202,10 +203,22 @@ def _is_another(now, was) -> bool:
     return now is not was and (is_container(now) or type(now) is np.ndarray)
 
 
-def _mark(value):
-    """Return what tells a value from others. A number of a schedule is a lazy scalar until the recording ends."""
+def _mark(target):
+    """Return what tells the value of a target from others. A number of a schedule is a lazy scalar until the recording ends."""
+    value = target.value()
+    if target.kind in (EXTEND, WHOLE):
+        return [*map(id, value)]
+    return mapped(value, _mark_of_content) if target.kind == STATE else _mark_of(value)
+
+
+def _mark_of(value):
     plain = value.hint if type(value) is LazyScalar else value
     return number_bits(plain) if type(plain) is float else id(plain)
+
+
+def _mark_of_content(value):
+    """Likewise for a value in a content, which each look at the object makes anew."""
+    return value if is_plain(value) and type(value) is not float else _mark_of(value)
 
 
 def _plain_copy(container):

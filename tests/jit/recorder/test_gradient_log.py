@@ -618,6 +618,22 @@ def test_hooks_of_a_later_backward_may_store_nothing(name):
         hook_life(*ALONG[name], jit.trace, outside=True)
 
 
+def test_a_later_backward_leaves_sets_of_the_function_alone():
+    net = nn.Linear(2, 1)
+    net.seen, expected = {1}, {1}
+
+    def step(x):
+        net.seen.add(2)
+        return net(x).sum()
+
+    traced = jit.trace(step)
+    for _ in range(4):
+        traced(ingot.ones(3, 2)).backward()
+        assert net.seen == expected | {2}
+        net.seen.discard(2)
+    assert traced.stats()["calls"] > traced.stats()["compiles"]
+
+
 def test_a_global_module_hook_is_noticed():
     def results(wrap):
         hook, net = OfABackward(), nn.Linear(2, 1)
