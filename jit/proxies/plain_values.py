@@ -10,6 +10,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.user_code import attributes_of, dict_of, is_user_defined
 from .numpy_scalars import now
+from .set_layout import give_content, layout_of
 
 _WHOLE = (Module, Tensor, types.ModuleType)     # settled elsewhere
 
@@ -98,5 +99,4 @@ def _set_entries(table, entries):
 
 
 def _set_items(items, plain):
-    items.clear()
-    items.update(plain)
+    give_content(items, plain, layout_of(items))
