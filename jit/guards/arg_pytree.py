@@ -22,6 +22,7 @@ from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes
 from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
+from ..proxies.set_layout import SetContent, content_of_set, give_content, knows_layouts, set_of
 from .exact_values import ByContent, ByIdentity, exact
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
@@ -32,6 +33,7 @@ SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
 SAME = "same"                       # a value of the same structure that `_is_shared`, by its number among these
 _COPIED = (set, np.ndarray, *BUFFERS)
+_CHANGEABLE = (SetContent, np.ndarray, *BUFFERS)       # classes of values of which replays give copies
 
 
 _STANDARD = frozenset((list, dict, deque, tuple, OrderedDict, defaultdict, Counter, State))
@@ -186,7 +188,7 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
     if kind is float:
         return (float, x.hex()) if x == x else ByContent(x, exact(x))
     take = Flattener(leaves, numbers, made, read, met)
-    if kind not in _STANDARD and is_derived(x):
+    if kind not in _STANDARD and (is_derived(x) or (made is not None and isinstance(x, set) and is_python_class(kind))):
         return take.once(x)
     if isinstance(x, tuple):
         return (kind, take.each(x))
@@ -278,9 +280,10 @@ class Flattener:
         if kind in PARTS:
             parts, make = PARTS[kind](x)
             return (MADE, (make, self.each(parts)))
-        if kind not in _STANDARD and is_derived(x):
+        if kind not in _STANDARD and (is_derived(x) or isinstance(x, set)):
             attributes = self.named(getattr(x, "__dict__", {}).items())
-            content = self.items(x) if isinstance(x, dict) else self.each(_base_of(kind).__iter__(x))
+            content = (_set_spec(x) if isinstance(x, set) else self.items(x) if isinstance(x, dict)
+                       else self.each(_base_of(kind).__iter__(x)))
             more = x.maxlen if isinstance(x, deque) else x.default_factory if isinstance(x, defaultdict) else None
             return (DERIVED, (kind, more, attributes, content))
         if kind is defaultdict:
@@ -316,16 +319,24 @@ def _as_a_whole(x):
         return ByContent(copy(x), (kind, getattr(x, "typecode", ""), bytes(x)))
     content = exact(x)
     if kind is set:
-        return ByContent(x.copy(), content)
+        return _set_spec(x)
     if content[1] is x:
         return content
     return content[1] if type(content[1]) is ByIdentity else ByContent(x, content)
 
 
+def _set_spec(x):
+    """Return the spec of a set, which may be of a user class."""
+    if not knows_layouts():
+        raise UnrepeatableError("or takes a set, whose order this Python does not tell", "pass or return a list or tuple")
+    elements, layout = content = content_of_set(x)
+    return ByContent(content, (set, tuple(map(exact, elements)), layout))
+
+
 def _is_shared(spec) -> bool:
     """Return whether a spec compares an object by value whose identity counts as well: one in two places is not two equal
     ones."""
-    return type(spec) is ByContent and (type(spec.value) in _COPIED or hasattr(type(spec.value), "__dataclass_fields__"))
+    return type(spec) is ByContent and (type(spec.value) in _CHANGEABLE or hasattr(type(spec.value), "__dataclass_fields__"))
 
 
 class _Built(list):
@@ -341,7 +352,8 @@ class _Built(list):
         """Return the value of a spec, a copy where replays must not share it."""
         if not _is_shared(spec):
             return spec.value
-        self.shared.append(copy(spec.value) if type(spec.value) in _COPIED else spec.value)
+        value = spec.value
+        self.shared.append(set_of(value) if type(value) is SetContent else copy(value) if type(value) in _CHANGEABLE else value)
         return self.shared[-1]
 
 
@@ -436,17 +448,19 @@ def _built(kind, inner, each):
 
 def _base_of(kind):
     """Return the class of Python from which a class of containers is derived."""
-    return next(base for base in (OrderedDict, defaultdict, dict, list, deque, tuple) if issubclass(kind, base))
+    return next(base for base in (OrderedDict, defaultdict, dict, list, deque, tuple, set) if issubclass(kind, base))
 
 
 def _derived(inner, each):
     """Return a container of a user class: its constructor may take other arguments, and does not run."""
     kind, more, attributes, content = inner
     base, values = _base_of(kind), each([s for _, s in attributes])
-    items = each([s for _, s in content] if issubclass(base, dict) else content)
+    items = () if base is set else each([s for _, s in content] if issubclass(base, dict) else content)
     made = tuple.__new__(kind, items) if base is tuple else kind.__new__(kind)
     if base is defaultdict:
         defaultdict.__init__(made, more)
+    elif base is set:
+        give_content(made, *content.value)
     if issubclass(base, dict):
         for (key, _), item in zip(content, items):
             base.__setitem__(made, _plain_key(key), item)

@@ -1,4 +1,4 @@
-"""Values compared as code can tell them apart: by type, sign of zero, bits of nan, scale of a decimal number, order of a set.
+"""Values compared as code can tell them apart: by type, sign of zero, bits of nan, scale of a decimal number, layout of a set.
 
 Python's own `==` calls 1, 1.0 and True equal, 0.0 and -0.0, `Decimal("1.0")` and `Decimal("1.00")`, two times in different
 zones. Keys of traces, keys of dictionaries, items of sets and guarded values are compared by `exact` instead.
@@ -16,6 +16,7 @@ import numpy as np
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.core.tensor import Tensor
 from ..bytecode.user_code import attributes_of, is_user_defined
+from ..proxies.set_layout import layout_of
 
 _BITS = struct.Struct("d").pack
 _PLAIN = frozenset((str, int, bool, bytes, type(None)))
@@ -73,8 +74,10 @@ def exact(x) -> tuple:
     found = _CONTENT.get(kind)
     if found is not None:
         return kind, found(x)
-    if kind in (set, frozenset) or isinstance(x, tuple):
+    if isinstance(x, tuple):
         return kind, tuple(map(exact, x))
+    if kind is set or kind is frozenset:
+        return kind, tuple(map(exact, x)), layout_of(x)
     if isinstance(x, enum.Enum):
         return kind, ByIdentity(x)
     if isinstance(x, np.generic):

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..proxies.set_layout import content_of_set, give_content
+
 # Class -> content of an object.
 _HELD: dict = {
     "array.array": lambda a: (a.typecode, a.tobytes()),
@@ -52,13 +54,6 @@ def _refill_file(file, content):
     file.__setstate__((*content, file.__getstate__()[-1]))
 
 
-def _refill_set(values, content):
-    """Take away and add what differs: as in eager code, if that is one value."""
-    values.intersection_update(content)
-    for v in content:
-        values.add(v)
-
-
 def _refill_bytes(values, content):
     values[:] = content
 
@@ -74,7 +69,7 @@ def _fill_again(a, content):
 
 # Class -> (content of an object, function that puts a content back).
 _PUT_BACK: dict = {
-    "builtins.set": (tuple, _refill_set),
+    "builtins.set": (lambda values: (*content_of_set(values),), lambda values, content: give_content(values, *content)),
     "builtins.bytearray": (bytes, _refill_bytes),
     "array.array": (_HELD["array.array"], _refill_array),
     "numpy.ndarray": (lambda a: (a.shape, a.dtype.str, a.tobytes()), _fill_again),

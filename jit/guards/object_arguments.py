@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol
 
 from ..bytecode.user_code import has_library_methods, is_user_defined, is_user_module
 from ..proxies.new_objects import attributes_in, is_plain_object
+from ..proxies.set_layout import SetContent
 from .exact_values import ByContent, ByIdentity
 
 _EMPTY_BASES = frozenset((Generic, Protocol))
@@ -96,7 +97,9 @@ def objects_in(spec):
     """Yield the objects that a structure holds as they are, those in sets and keys among them."""
     if isinstance(spec, ByIdentity):
         value = spec.value
-        if type(spec) is ByContent and type(value) in (set, frozenset, list, tuple, dict):
+        if type(spec) is ByContent and type(value) is SetContent:
+            yield from value.elements
+        elif type(spec) is ByContent and type(value) in (frozenset, list, tuple, dict):
             yield from value
         else:
             yield value

@@ -14,13 +14,14 @@ from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
 from ..bytecode.user_code import is_user_defined
 from ..proxies.new_objects import attributes_in
+from ..proxies.set_layout import layout_of
 from .exact_values import are_exact
 from .held_content import content_of
 from .locations import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((*DICTS, type(os.environ)))
-_ANOTHER = object()
+_ANOTHER, _MOVED = object(), object()
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 BUILTINS = vars(builtins)       # compared by identity: a recording patches functions there
 WHOLES = frozenset((set, np.ndarray))      # containers without items that have guards of their own
@@ -38,12 +39,13 @@ class Snapshot:
     """Content of a container: its type and its items, nested containers likewise; one that contains itself (`circle`) must be
     the very same."""
 
-    __slots__ = ("base", "circle", "items", "itself", "keys", "kind", "rule")
+    __slots__ = ("base", "circle", "items", "itself", "keys", "kind", "layout", "rule")
     step = "item"
 
     def __init__(self, container, inputs=None, around=()):
         self.kind, self.base, self.rule = type(container), base_of(type(container)), _rule(container)
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
+        self.layout = layout_of(container) if self.base is set else None
         around = (*around, (container, self))
         self.circle: Itself | None = None
         self.items = tuple([snapshot(v, inputs, around) for v in self._values_of(container)])
@@ -60,7 +62,7 @@ class Snapshot:
 
     def with_items(self, items) -> "Snapshot":
         made = Snapshot.__new__(Snapshot)
-        made.kind, made.base, made.rule = self.kind, self.base, self.rule
+        made.kind, made.base, made.rule, made.layout = self.kind, self.base, self.rule, self.layout
         made.keys, made.items, made.itself, made.circle = self.keys, tuple(items), None, self.circle
         return made
 
@@ -71,8 +73,8 @@ class Snapshot:
             return False
         if self.circle is not None and not self.circle.matches(now):
             return False
-        if self.base is set:        # in their order: functions may go through them
-            return same_keys(set.__iter__(now), self.keys)
+        if self.base is set:        # in their order: functions may go through them, or through a copy
+            return same_keys(set.__iter__(now), self.keys) and layout_of(now) == self.layout
         if self.base in _MAPPINGS and not same_keys(self.base.__iter__(now), self.keys):
             return False
         return (all(map(is_, self._values_of(now), self.items))
@@ -320,7 +322,9 @@ def first_change(now, expected) -> tuple:
     is_known = type(expected) is Remade or (type(expected) is Snapshot and expected.base is not set)
     differing = expected.differing(now) if is_known else []
     if not differing:
-        return "", expected, now
+        is_moved = type(expected) is Snapshot and expected.base is set and type(now) is expected.kind and (
+            same_keys(set.__iter__(now), expected.keys))
+        return "", _MOVED if is_moved else expected, now
     key, was, became = differing[0]
     path, was, became = first_change(became, was)
     return (f".{key}" if type(expected) is Remade else f"[{key_text(key)}]") + path, was, became
@@ -330,6 +334,8 @@ def brief(value) -> str:
     """Return a short text of a value for messages: tensors, arrays and long containers by their kind."""
     if value is _ANOTHER:
         return "another object, to which the function writes"
+    if value is _MOVED:
+        return "a set after other changes, which goes on in another order"
     if isinstance(value, Tensor):
         return f"a tensor of shape {list(value.shape)}"
     if isinstance(value, np.ndarray):

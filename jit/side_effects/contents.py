@@ -35,7 +35,7 @@ from ..bytecode.uses import (
     untracked_uses,
 )
 from ..errors.errors import FirstTimeError, TraceError
-from ..guards.held_content import can_put_back, put_back
+from ..guards.held_content import can_put_back
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, STATE, WHOLE, item_of
 from ..guards.memory_order import memory_order
 from ..guards.snapshot import (
@@ -53,6 +53,7 @@ from ..guards.snapshot import (
     snapshot,
 )
 from ..proxies.numpy_scalars import fixed, now
+from ..proxies.set_layout import can_be_given, content_of_set
 from ..proxies.symbolic_tables import TABLES, real_table
 from ..proxies.threads import is_alone, mapped
 from .effects import Target
@@ -240,7 +241,7 @@ class ContainerLog:
             return False
         if type(x) in WITH_MEMORY and self.overlaps(x):
             return False
-        return type(x) is not set or _gives_order(first.keys, tuple(x))
+        return type(x) is not set or can_be_given(content_of_set(x))
 
     def _targets_of(self, container, text) -> list:
         copy = self._before[id(container)]
@@ -410,16 +411,7 @@ def _is_same_content(a, b) -> bool:
     """Return whether two expectations of a set or of an array are the same."""
     if a is b or type(a) is not type(b):
         return a is b
-    return a.kind is b.kind and same_keys(a.keys, b.keys) if type(a) is Snapshot else a.matches(b.copy)
-
-
-def _gives_order(before: tuple, now: tuple) -> bool:
-    """Return whether a set gets this order by the values that are taken away and added."""
-    made = set()
-    for v in before:
-        made.add(v)
-    put_back(made, now)
-    return len(made) == len(now) and all(map(is_, made, now))
+    return a.kind is b.kind and same_keys(a.keys, b.keys) and a.layout == b.layout if type(a) is Snapshot else a.matches(b.copy)
 
 
 def _dict_targets(container, copy, text):

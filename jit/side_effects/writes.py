@@ -25,6 +25,7 @@ from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
 from ..proxies.plain_values import leave_plain, put_plain
+from ..proxies.set_layout import SetContent, content_of_set
 from ..proxies.threads import mapped
 from .contents import ContainerLog
 from .effects import Target
@@ -91,7 +92,7 @@ class WriteLog:
     def check_copies(self):
         """Raise if the function changed such a container or namespace: a replay could not repeat it."""
         for container, copy, text in self.copies.values():
-            if copy is not None and not (len(copy) == len(container) and _items(copy) == _items(container)):
+            if copy is not None and _items(copy) != _items(container):
                 raise TraceError(f"this function cannot be traced: it changes {text}, a {type(container).__name__} that lives "
                                  "outside of it; return the value instead, or use a plain list or dict")
         for space, copy in self.namespaces.values():
@@ -224,10 +225,17 @@ def _mark_of_content(value):
 def _plain_copy(container):
     """Return a copy of a container of a user class, past its methods; None for containers that `ContainerLog` tracks."""
     base = base_of(type(container))
-    return None if base is type(container) else base(dict.items(container) if base is dict else base.__iter__(container))
+    if base is type(container):
+        return None
+    if base is set:
+        return content_of_set(container)
+    return base(dict.items(container) if base is dict else base.__iter__(container))
 
 
 def _items(container) -> list:
+    if isinstance(container, (set, SetContent)):
+        elements, layout = content_of_set(container) if isinstance(container, set) else container
+        return [layout, *map(id, elements)]
     base = base_of(type(container))
     return [tuple(map(id, item)) for item in dict.items(container)] if base is dict else list(map(id, base.__iter__(container)))
 

@@ -5,6 +5,7 @@ A kind is the key of a call (`Call.key`); sizes and numbers, which may become sy
 
 from ..guards.arg_pytree import NUMBER, OBJECT, TENSOR
 from ..guards.exact_values import ByIdentity
+from ..proxies.set_layout import SetContent
 from .labels import argument_names, parts_of
 
 _LONGEST = 60       # characters of a value in a message
@@ -51,6 +52,8 @@ def _difference(name: str, old, new) -> str:
     if _is_one_object(new):
         return (f"{name} is another object, of class {type(_value(new)).__qualname__}, which counts by identity; pass the same "
                 "one, make it a dataclass, or pass the tensors and numbers in it")
+    if isinstance(_value(new), (SetContent, frozenset)) and _text(new) == _text(old):
+        return f"{name} is {_text(new)} after other changes, which goes on in another order; make it in the same way each time"
     return f"{name} is {_text(new)}, and was {_text(old)}; {_FEW}"
 
 
