@@ -150,8 +150,7 @@ def import_stream(index: int) -> int:
 
 def synchronize(index: int):
     """Wait for all work on a device."""
-    with graphs.between_captures(index):
-        contexts.context(index).driver.cuCtxSynchronize()
+    graphs.between_captures(index, contexts.context(index).driver.cuCtxSynchronize)
     status_words.verify(index)
 
 

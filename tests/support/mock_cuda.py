@@ -97,8 +97,8 @@ def _refused(op, *rest):
 def _spoiling(mock, allocate):
     """`allocate`, whose blocks hold what no kernel may rely on: nan, and -1, whatever was there before."""
 
-    def spoiled(self, size, stream, pool=0):
-        block = allocate(self, size, stream, pool)
+    def spoiled(self, size, stream, pool=0, memory=None):
+        block = allocate(self, size, stream, pool, memory)
         hand_out(block.pointer, max(size, 1), stream, block.size)
         return block
 

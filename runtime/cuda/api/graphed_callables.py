@@ -1,5 +1,7 @@
 """Functions and modules as CUDA graphs: one graph of results and one of gradients, captured for arguments of one shape."""
 
+from functools import partial
+
 from ....ir.errors import ArgumentError
 from ...autograd.backward import grad
 from ...autograd.function import Function
@@ -10,7 +12,7 @@ from ...pytree.pytree import tree_flatten, tree_leaves, tree_unflatten
 from ..driver import context as contexts
 from ..driver import streams
 from ..memory import pools
-from ..replay.graphs import CUDAGraph, graph
+from ..replay.graphs import CUDAGraph, capture
 
 
 class _Graphed:
@@ -36,9 +38,8 @@ class _Graphed:
                 grad(outs, self.wanted, [t.detach().clone() for t in outs], allow_unused=allow_unused)
 
     def capture_forward(self, pool, stream):
-        with graph(self.forward_graph, pool, stream):
-            results, self.result_arrangement = tree_flatten(self.function(*self.args))
-        self.results = results
+        run = lambda: tree_flatten(self.function(*self.args))
+        self.results, self.result_arrangement = capture(self.forward_graph, run, stream, pool)
 
     def capture_backward(self, pool, stream, allow_unused):
         """Capture the graph of gradients, which reads values left by that of results."""
@@ -46,9 +47,10 @@ class _Graphed:
         self.seeds = [t.detach().clone().zero_() if t.requires_grad else None for t in self.results]
         self.gradients: list = [None] * len(self.inputs)
         if taped and self.wanted:
-            with graph(self.backward_graph, pool, stream):
-                found = iter(grad(taped, self.wanted, [s for s in self.seeds if s is not None], allow_unused=allow_unused))
-                self.gradients = [next(found) if t.requires_grad else None for t in self.inputs]
+            seeds = [s for s in self.seeds if s is not None]
+            find = partial(grad, taped, self.wanted, seeds, allow_unused=allow_unused)
+            found = iter(capture(self.backward_graph, find, stream, pool))
+            self.gradients = [next(found) if t.requires_grad else None for t in self.inputs]
         self.results = [t.detach() for t in self.results]
 
     def __call__(self, *args):
@@ -110,9 +112,8 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, al
     pool = pools.new_number() if pool is None else pool
     stream.wait_stream(before)
     with enable_grad():
-        with stream:
-            for one in graphed:
-                one.warm_up(num_warmup_iters, allow_unused_input)
+        for one in graphed:
+            streams.run_in(stream, partial(one.warm_up, num_warmup_iters, allow_unused_input))
         for one in graphed:
             one.capture_forward(pool, stream)
         for one in reversed(graphed):

@@ -12,7 +12,7 @@ from ..driver import launch_queue
 from ..driver.driver_state import DriverCache, thread
 from ..driver.held_calls import ReadyCall
 from ..driver.launch_queue import waiting
-from ..memory.pools import Memory, outside_of_captures, with_room
+from ..memory.pools import Memory, mode_exchange, with_room
 from . import compile as compiler
 from .compile import Binary
 
@@ -52,9 +52,13 @@ def attributes_of(config: Config, values: list):
 def load(context, code: bytes, name: str, shared: int) -> tuple:
     """Return (module, function) of machine code that takes so many bytes of shared memory; the module stays loaded."""
     driver, device = context.driver, context.index
-    with outside_of_captures(driver):       # (drivers may load code as late as its functions are requested)
+    exchange = mode_exchange(driver)
+    try:
+        exchange()          # (drivers may load code as late as its functions are requested)
         module = with_room(device, lambda: driver.handle("cuModuleLoadData", code))
         handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", module, name.encode()))
+    finally:
+        exchange()
     if shared > FREE_SHARED:
         driver.cuFuncSetAttribute(handle, MOST_SHARED_ATTRIBUTE, shared)
     return module, handle

@@ -86,7 +86,7 @@ class _Thread(threading.local):
     bound: Any = None       # the Context that is current in the driver
 
 
-_thread = _Thread()
+thread = _Thread()
 _contexts: dict[int, Context] = {}
 _lock = new_lock()
 
@@ -99,11 +99,11 @@ def count() -> int:
 
 def context(index: int | None = None) -> Context:
     """Return a device's context (None: the current device's) and make it current in this thread."""
-    index = _thread.index if index is None else index
+    index = thread.index if index is None else index
     found = _contexts.get(index) or _make(index)
-    if _thread.bound is not found:
+    if thread.bound is not found:
         found.driver.cuCtxSetCurrent(found.handle)
-        _thread.bound = found
+        thread.bound = found
     return found
 
 
@@ -129,36 +129,36 @@ def is_started() -> bool:
 
 def current() -> int:
     """Return the index of the device in use by this thread."""
-    return _thread.index
+    return thread.index
 
 
 def set_current(index: int):
     """Make a device the one in use by this thread."""
     context(index)
-    _thread.index = index
+    thread.index = index
 
 
 def rebind():
     """Make the next use set the driver's context again, because other code may have changed it."""
-    _thread.bound = None
+    thread.bound = None
 
 
 def index_of(device) -> int:
     """Return the device index of an int, a name such as "cuda:1", a device or None (the current one)."""
     if device is None:
-        return _thread.index
+        return thread.index
     if isinstance(device, int):
         return device
     kind, _, number = str(device).partition(":")
     if kind != "cuda" or not (number.isdecimal() or not number):
         raise DeviceError(f"{device} is no CUDA device")
-    return int(number) if number else _thread.index
+    return int(number) if number else thread.index
 
 
 @on_replaced_driver
 def _drop_contexts():
     _contexts.clear()
-    _thread.bound, _thread.index = None, 0
+    thread.bound, thread.index = None, 0
 
 
 def is_in_bad_fork() -> bool:

@@ -6,6 +6,8 @@
 import ctypes
 import sys
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from itertools import starmap
+from operator import call
 from typing import Any
 
 from ....ir.cached_property import cached_property
@@ -131,6 +133,14 @@ class Driver:
         return f"{': '.join(found) or 'unknown error'} (CUDA error {code})"
 
     number, size, handle = map(_written, (c_int, c_size_t, c_void_p))       # handles are addresses, too
+
+    def noted(self, note, name: str, *args):
+        """Call `note` and a function of the driver in one instruction: no exception from a signal handler comes between."""
+        if name not in ANYTIME:
+            launch_queue.drain()
+        _, code = starmap(call, ((note,), (self.raw[name], *args)))
+        if code:
+            raise self.error(name, code)
 
     def milliseconds(self, start: int, end: int) -> float:
         """Return the time between two events that were reached."""

@@ -17,6 +17,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from ctypes import byref, c_void_p
+from itertools import starmap
+from operator import call
 from typing import Any
 
 from ....ir.errors import DeviceError, OutOfMemoryError
@@ -73,12 +75,16 @@ def entries(calls) -> list:
     return [(handle.value, *one) for one in calls]
 
 
-def after(driver, function: Callable, args: tuple):
-    """Call a release function after all queued calls, without waiting."""
-    if waiting:
-        _append(driver, function, args)
-    else:
-        function(*args)
+def after(driver, function: Callable, args: tuple, note: Callable = int):
+    """Call a release function after all queued calls, without waiting. `note` is called in the same instruction as that."""
+    step: tuple = (waiting.append, _entry(driver, function, args)) if waiting else (function, *args)
+    deque(starmap(call, ((note,), step)), 0)
+
+
+def _entry(driver, function, args) -> tuple:
+    handle = c_void_p()
+    driver.raw["cuCtxGetCurrent"](byref(handle))
+    return handle.value, driver, function, args
 
 
 def drain():
@@ -138,12 +144,6 @@ def _in_child():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
-
-
-def _append(driver, function, args):
-    handle = c_void_p()
-    driver.raw["cuCtxGetCurrent"](byref(handle))
-    waiting.append((handle.value, driver, function, args))
 
 
 def _raise():

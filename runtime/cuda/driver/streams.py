@@ -3,7 +3,8 @@
 import threading
 import warnings
 from collections import deque
-from ctypes import byref, c_int
+from collections.abc import Callable
+from ctypes import byref, c_int, c_void_p
 from functools import cache, partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from . import driver as library
 from . import launch_queue
 from .driver_state import DriverCache, on_replaced_driver
 from .driver_state import is_capturing as _is_capturing
-from .endings import collected, leave
+from .endings import Ending, each, forget, leave, one_of
 
 _NON_BLOCKING = 1
 _BLOCKING_SYNC, _NO_TIMING = 1, 2
@@ -36,14 +37,21 @@ class Stream:
         self.context = contexts.context(device)
         self._idle = _idle.setdefault((device, priority), deque())
         self.handle = self._taken() if handle is None else handle
-        if handle is None:
-            leave(self, self._idle, self.handle)
 
     def _taken(self):
-        try:
-            return collected(self._idle.popleft())
-        except IndexError:
-            return self.context.driver.handle("cuStreamCreateWithPriority", _NON_BLOCKING, self.priority)
+        held: list = []         # the place of its handle, or the ending of the stream that had it before
+        leave(self, self._idle, held)
+        while not held or isinstance(held[0], Ending):
+            try:
+                held += one_of(self._idle) if not held else ()
+            except IndexError:
+                held.append(c_void_p())
+                break
+            forget(held[0])
+            held[:] = [x for x in held[0].left if isinstance(x, Ending) or x.value]     # none if that was interrupted
+        if not held[0].value:
+            self.context.driver.cuStreamCreateWithPriority(byref(held[0]), _NON_BLOCKING, self.priority)
+        return held[0].value
 
     @property
     def cuda_stream(self) -> int:
@@ -71,6 +79,26 @@ class Stream:
     def synchronize(self):
         contexts.context(self.device_index).driver.cuStreamSynchronize(self.handle)
 
+    def finish(self, memory, function: Callable, *args):
+        """Call a function that uses memory of the host in this stream, and wait."""
+        try:
+            function(*args)
+            self.synchronize()
+        except BaseException:
+            self.finish_interrupted(memory)
+            raise
+        for _ in range(len(_unfinished)):
+            one = _unfinished.popleft()
+            if one[0] != self:
+                _unfinished.append(one)
+
+    def finish_interrupted(self, memory):
+        """Wait for a copy of memory of the host whose call was interrupted. If calls wait for a kernel, hold the memory."""
+        if launch_queue.waiting:
+            _unfinished.append((self, memory))
+        else:
+            self.context.driver.raw["cuStreamSynchronize"](self.handle)
+
     def query(self) -> bool:
         """Return whether everything in the stream has run."""
         return contexts.context(self.device_index).driver.is_done("cuStreamQuery", self.handle)
@@ -91,14 +119,24 @@ class Stream:
         return event
 
     def __enter__(self):
-        _thread.before.append((current(self.device_index), contexts.current()))
-        switch(self.device_index).set(self, is_restored=True)
+        entry = self, current(self.device_index), contexts.current(), _thread.entered
+        try:
+            _thread.entered = entry
+            switch(self.device_index).set(self, is_restored=True)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc):
-        before, device = _thread.before.pop()
-        set_current(before)
-        contexts.set_current(device)
+        entry = _thread.entered
+        while entry is not None and entry[0] is not self:       # blocks that an interrupt has left
+            entry = entry[3]
+        if entry is not None:
+            _, before, device, _thread.entered = entry
+            _thread.streams[before.device_index] = before
+            contexts.thread.index = device
+            contexts.context(device)
 
     def __eq__(self, other):
         return isinstance(other, Stream) and (self.device_index, self.handle) == (other.device_index, other.handle)
@@ -136,10 +174,11 @@ class Event:
         here = contexts.context(stream.device_index)
         if not self.handle:
             _destroy_ended()
-            flags = (0 if self.timing else _NO_TIMING) | (_BLOCKING_SYNC if self.blocking else 0)
-            self.handle = here.driver.handle("cuEventCreate", flags)
-            leave(self, _ended, (here.driver, self.handle))
+            flags, place = (0 if self.timing else _NO_TIMING) | (_BLOCKING_SYNC if self.blocking else 0), c_void_p()
+            leave(self, _ended, (here.driver, place))
+            here.driver.cuEventCreate(byref(place), flags)
             self.device_index, self.context = stream.device_index, here
+            self.handle = place.value or 0
         elif self.device_index != stream.device_index:
             raise DeviceError(f"an event of {self.device} cannot be recorded in a stream of {stream.device}")
         here.driver.cuEventRecord(self.handle, stream.handle)
@@ -181,26 +220,41 @@ class Event:
 
 def _destroy_ended():
     """Destroy the events that nobody has any more."""
-    while _ended:
-        try:
-            driver, handle = collected(_ended.popleft())
-        except IndexError:          # another thread was quicker
-            return
-        launch_queue.after(driver, driver.raw["cuEventDestroy_v2"], (handle,))
+    each(_ended, _destroy)
+
+
+def _destroy(ending):
+    driver, place = ending.left
+    if place.value:
+        launch_queue.after(driver, driver.raw["cuEventDestroy_v2"], (place.value,), partial(setattr, place, "value", None))
 
 
 class _Thread(threading.local):
     def __init__(self):
         self.streams: dict[int, Stream] = {}
-        self.before: list = []          # (stream, device) to go back to, for each `with` that this thread is in
+        self.entered: tuple | None = None       # (stream, former stream and device, entry around it) of the innermost `with`
 
 
 _thread = _Thread()
 _defaults = DriverCache()       # default streams, by device
 _idle = DriverCache()           # endings of streams, whose handles are free, by device and priority
 _ended: deque = deque()         # endings of events
+_unfinished: deque = deque()    # (stream, memory of the host) of copies that nobody waits for any more
 on_replaced_driver(_ended.clear)
+on_replaced_driver(_unfinished.clear)
 on_replaced_driver(lambda: _thread.streams.clear())
+
+
+def run_in(stream: Stream, work: Callable):
+    """Return `work()`, done in a stream."""
+    before, device = current(stream.device_index), contexts.current()
+    try:
+        set_current(stream)
+        return work()
+    finally:
+        _thread.streams[stream.device_index] = before
+        contexts.thread.index = device
+        contexts.context(device)
 
 
 def default(device: int | None = None) -> Stream:

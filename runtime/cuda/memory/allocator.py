@@ -9,12 +9,19 @@ Memory and graphs may go at any time and in any thread. So their blocks and pool
 the interpreter puts them without Python code: an exception from a signal handler would be lost in there. Most requests have the
 size of a recently freed block. Such blocks lie on shelves by size; they merge into free memory only when a request finds no
 room otherwise.
+
+An exception from a signal handler may end an operation anywhere. Which segments and blocks there are, and which blocks are
+free, is right at each moment: `after` links the blocks of a segment, `owner` tells whether a block is in use, and one store
+links or frees one. The next operation computes the rest anew (`_rebuild`).
 """
 
 import bisect
 import weakref
 from collections import deque
 from collections.abc import Callable
+from ctypes import c_void_p
+from functools import partial
+from typing import Any
 
 from ....ir.errors import OutOfMemoryError
 from ....ir.locks import new_rlock
@@ -25,10 +32,10 @@ SMALL_SEGMENT, MIDDLE_SEGMENT, LARGE_ROUND = 2 << 20, 20 << 20, 2 << 20
 
 
 class Block:
-    """A part of a segment, in use or free."""
+    """A part of a segment: in use if it has an owner, else free, on a shelf, or waiting for the streams `others`."""
 
-    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "owner", "pointer", "requested", "segment", "shelf",
-                 "size")
+    __slots__ = ("__weakref__", "after", "before", "events", "free", "key", "others", "owner", "pointer", "requested",
+                 "segment", "shelf", "size")
 
     def __init__(self, pointer: int, size: int, segment: "Segment", key: tuple):
         self.pointer, self.size, self.segment, self.key = pointer, size, segment, key
@@ -38,7 +45,8 @@ class Block:
         self.requested = 0
         self.shelf: tuple = ()              # the name of the shelf that it goes to
         self.others: set | tuple = ()       # streams besides its own that use it
-        self.owner: _Owner | None = None    # the memory object that frees it
+        self.events: list | None = None     # events of these streams that it waits for, once they are recorded
+        self.owner: Any = None              # the `_Owner` that frees it, or _HELD
 
     def used_on(self, stream: int):
         """Record that another stream uses the block, so that it is not reused before that work is done."""
@@ -53,10 +61,14 @@ class _Owner(weakref.ref):
     block: Block
 
 
+_HELD = object()        # owner of a block that is freed by `release`
+
+
 def frees(memory, block, freed: deque):
     """Let memory put its block into a queue when it goes: the queue gets an object with this `block`."""
-    owner = block.owner = _Owner(memory, freed.append)
+    owner = _Owner(memory, freed.append)
     owner.block = block
+    block.owner = owner
 
 
 class Segment:
@@ -95,6 +107,12 @@ class Counter:
         if now > self.peak:
             self.peak = now
 
+    def put(self, n: int):
+        """Set the present count. What it has grown by was added."""
+        if n > self.current:
+            self.add(n - self.current)
+        self.current = n
+
     @property
     def removed(self) -> int:
         return self.before + self.added - self.current
@@ -120,57 +138,81 @@ COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes"
 class Allocator:
     """Blocks of one device.
 
-    take(bytes) -> pointer, and give(pointer)    allocate and free memory of the driver
-    mark(stream) -> event, done(event) -> bool   record an event, and query it; drop(event) and wait(event)
+    take(bytes, place)      allocate memory of the driver, which writes the address into a place
+    give(pointer, forget)   free it, and call `forget`, with nothing between the two
+    mark(stream) -> event   record an event; done(event) -> bool queries it, and wait(event) waits for it
     """
 
-    def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, drop: Callable,
-                 wait: Callable):
+    def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, wait: Callable):
         self.device = device
-        self.take, self.give, self.mark, self.done, self.drop, self.wait = take, give, mark, done, drop, wait
+        self.take, self.give, self.mark, self.done, self.wait = take, give, mark, done, wait
         self.lists: dict[tuple, list] = {}            # (stream, kind, pool) -> sorted [(size, pointer, block)]
         self.freed: deque = deque()                   # owners of blocks that went
         self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
-        self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
+        self.waiting: deque = deque()                 # blocks that other streams may still use
         self.segments: dict[int, Segment] = {}
         self.shelves: dict[tuple, list] = {}          # (stream, pool, size) -> blocks just given back
         self.counts = {name: Counter() for name in COUNTS}
         self._in_use = [self.counts[n] for n in ("allocated_bytes", "active_bytes", "requested_bytes", "allocation")]
         self.retries = self.failures = 0
         self.limit: int | None = None                 # bytes that may be reserved
-        self.capturing = 0                            # captures in progress: events cannot be queried then
+        self.captures: set = set()                    # captures in progress: events cannot be queried then
         self.lock = new_rlock()
+        self._is_busy = False                         # whether an operation is under way, or was interrupted
+        self._taking: Any = None                      # (place of the address, size, key) of a segment that is being taken
 
     # Taking and giving.
 
-    def allocate(self, size: int, stream: int, pool: int = 0) -> Block:
-        """Return a block of at least `size` bytes for work on `stream`."""
+    def allocate(self, size: int, stream: int, pool: int = 0, memory=None) -> Block:
+        """Return a block of at least `size` bytes for work on `stream`. It goes back with a memory object, or by `release`."""
         name = stream, pool, (size + ROUND - 1) // ROUND * ROUND or ROUND
+        is_nested = self._is_busy and self._is_nested()
         with self.lock:
+            if self._is_busy:
+                self._begin(is_nested)
+            self._is_busy = True
             if self.freed:
                 self._shelve()
             shelf = self.shelves.get(name)
             block = shelf.pop() if shelf else self._block_for(name)
             block.requested = size
+            if memory is None:
+                block.owner = _HELD
+            else:
+                frees(memory, block, self.freed)
             allocated, active, requested, number = self._in_use
             allocated.add(block.size)
             active.add(block.size)
             requested.add(size)
             number.add(1)
+            self._is_busy = is_nested
             return block
 
-    def allocate_each(self, sizes, stream: int, pool: int = 0) -> list:
-        """Allocate a block for each of several sizes, or none."""
+    def allocate_each(self, memories, sizes, stream: int, pool: int = 0) -> list:
+        """Allocate a block for each of several memory objects, or none."""
         blocks: list = []
+        is_nested = self._is_nested()
         with self.lock:
+            self._begin(is_nested)
+            self._is_busy = is_nested
             try:
-                for size in sizes:
-                    blocks.append(self.allocate(size, stream, pool))
+                for memory, size in zip(memories, sizes):
+                    blocks.append(self.allocate(size, stream, pool, memory))
             except OutOfMemoryError:
                 for block in blocks:
                     self.release(block)
                 raise
             return blocks
+
+    def _is_nested(self) -> bool:
+        """Return whether an operation of this thread is under way, which calls for another one. Ask without the lock."""
+        return self._is_busy and self.lock._is_owned()
+
+    def _begin(self, is_nested):
+        """Note that an operation is under way. Clean up after one that was interrupted."""
+        if self._is_busy and not is_nested:
+            self._rebuild()
+        self._is_busy = True
 
     def _block_for(self, name) -> Block:
         """Return a block for an empty shelf, from free or new memory."""
@@ -180,7 +222,7 @@ class Allocator:
         self._take_in()
         block = self._reuse(key, size)
         if block is None:
-            self.settle()
+            self._settle()
             block = self._reuse(key, size) or self._fresh(key, size)
         block.free, block.others, block.shelf = False, (), name
         self._split(block, size)
@@ -192,11 +234,17 @@ class Allocator:
 
     def settle(self):
         """Process freed blocks, and those that other streams are done with."""
+        is_nested = self._is_nested()
         with self.lock:
-            _release_gone()
-            self._shelve()
-            self._clear_shelves()
-            self._take_in()
+            self._begin(is_nested)
+            self._settle()
+            self._is_busy = is_nested
+
+    def _settle(self):
+        _release_gone()
+        self._shelve()
+        self._clear_shelves()
+        self._take_in()
 
     def _clear_shelves(self):
         for shelf in self.shelves.values():
@@ -209,38 +257,44 @@ class Allocator:
         if self.ended:
             self._clear_shelves()
         while self.ended:
-            self._open_pool(*self.ended.popleft())
-        for _ in range(0 if self.capturing else len(self.waiting)):
-            block, events = self.waiting.popleft()
-            events = [self.mark(s) for s in sorted(block.others)] if events is None else events
-            left = [e for e in events if not self._passed(e)]
-            if left:
-                self.waiting.append((block, left))
+            self._open_pool(*self.ended[0])
+            self.ended.popleft()
+        for _ in range(0 if self.captures else len(self.waiting)):
+            block = self.waiting.popleft()
+            if block.events is None:
+                self._mark(block)
+            block.events = [e for e in block.events if not self.done(e)]
+            if block.events:
+                self.waiting.append(block)
             else:
                 self.counts["active_bytes"].current -= block.size
                 self._make_free(block)
 
     def settle_all(self):
         """Process freed blocks and wait for the streams that use them, unless a graph is captured."""
-        self.settle()
-        if not self.capturing:
-            for _, events in self.waiting:
-                for event in events:
-                    self.wait(event)
-            self.settle()
+        is_nested = self._is_nested()
+        with self.lock:
+            self._begin(is_nested)
+            self._settle_all()
+            self._is_busy = is_nested
 
-    def _passed(self, event):
-        if not self.done(event):
-            return False
-        self.drop(event)
-        return True
+    def _settle_all(self):
+        self._settle()
+        if not self.captures:
+            for block in self.waiting:
+                for event in block.events or ():
+                    self.wait(event)
+            self._settle()
 
     def _shelve(self):
         """Move freed blocks to shelves, or to the queue of those that other streams use."""
         allocated, active, requested, number = self._in_use
         freed, shelves = self.freed, self.shelves
         while freed:
-            block = freed.popleft().block
+            owner = freed.popleft()
+            block = owner.block
+            if block.owner is not owner:            # known since an operation was interrupted
+                continue
             block.owner = None
             allocated.current -= block.size
             requested.current -= block.requested
@@ -255,11 +309,19 @@ class Allocator:
             shelf.append(block)
 
     def _wait_for(self, block):
-        self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
+        block.events = None
+        if not self.captures:
+            self._mark(block)
+        self.waiting.append(block)
+
+    def _mark(self, block):
+        """Record events for a block in the streams that may use it."""
+        block.events = [self.mark(s) for s in sorted(block.others)]
 
     def _make_free(self, block):
         """Merge a block with free neighbours, and list it for reuse."""
-        block.free, block.others = True, ()
+        block.others, block.events = (), None
+        block.free = True
         before, after = block.before, block.after
         if after is not None and after.free:
             self._unlist(after)
@@ -272,8 +334,8 @@ class Allocator:
 
     @staticmethod
     def _swallow(block, after):
-        block.size += after.size
         block.after = after.after
+        block.size += after.size
         if after.after is not None:
             after.after.before = block
 
@@ -306,53 +368,69 @@ class Allocator:
         other.before, other.after = block, block.after
         if other.after is not None:
             other.after.before = other
-        block.after, block.size = other, size
+        block.after = other
+        block.size = size
         self._list(other)
 
     # The driver.
 
     def _fresh(self, key, size):
         room = SMALL_SEGMENT if key[1] else MIDDLE_SEGMENT if size < MIDDLE else -(-size // LARGE_ROUND) * LARGE_ROUND
-        pointer = self._try(room)
-        if pointer is None:
+        segment = self._try(room, key)
+        if segment is None:
             self.retries += 1
-            self.settle_all()
-            self.empty()
-            pointer = self._try(room)
-        if pointer is None and room > size:
+            self._settle_all()
+            self._empty()
+            segment = self._try(room, key)
+        if segment is None and room > size:
             room = size
-            pointer = self._try(room)
-        if pointer is None:
+            segment = self._try(room, key)
+        if segment is None:
             self.failures += 1
             raise self._no_memory(size)
-        segment = self.segments[pointer] = Segment(pointer, room, key)
         self.counts["reserved_bytes"].add(room)
         self.counts["segment"].add(1)
         return segment.first
 
-    def _try(self, size):
+    def _try(self, size, key):
+        """Return a new segment, or None if there is no memory for it."""
         if self.limit is not None and self.counts["reserved_bytes"].current + size > self.limit:
             return None
+        self._taking = c_void_p(), size, key
         try:
-            return self.take(size)
+            self.take(size, self._taking[0])
         except OutOfMemoryError:
             return None
+        return self._taken()
+
+    def _taken(self):
+        """Enter the segment that was taken last."""
+        place, size, key = self._taking
+        segment = Segment(place.value, size, key)
+        self.segments[segment.pointer] = segment
+        self._taking = None
+        return segment
 
     def empty(self):
         """Return wholly free segments to the driver, except those of graph pools."""
+        is_nested = self._is_nested()
         with self.lock:
-            self.settle()
-            for key, found in self.lists.items():
-                if key[2]:
-                    continue
-                whole = [b for _, _, b in found if b.size == b.segment.size]
-                found[:] = [entry for entry in found if entry[2].size != entry[2].segment.size]
-                for block in whole:
-                    self._give_segment(block.segment)
+            self._begin(is_nested)
+            self._settle()
+            self._empty()
+            self._is_busy = is_nested
+
+    def _empty(self):
+        for key, found in self.lists.items():
+            if key[2]:
+                continue
+            whole = [b for _, _, b in found if b.size == b.segment.size]
+            found[:] = [entry for entry in found if entry[2].size != entry[2].segment.size]
+            for block in whole:
+                self._give_segment(block.segment)
 
     def _give_segment(self, segment):
-        self.give(segment.pointer)
-        del self.segments[segment.pointer]
+        self.give(segment.pointer, partial(self.segments.pop, segment.pointer))
         segment.first = None        # (or they would hold each other)
         self.counts["reserved_bytes"].current -= segment.size
         self.counts["segment"].current -= 1
@@ -367,23 +445,64 @@ class Allocator:
         Nothing ran in the stream of the capture, and its handle may belong to another stream by now.
         """
         free = [block for key in [k for k in self.lists if k[2] == pool] for _, _, block in self.lists.pop(key)]
-        waiting = [(b, e) for b, e in self.waiting if b.key[2] == pool]
-        self.waiting = deque([(b, e) for b, e in self.waiting if b.key[2] != pool])
-        for block in [b for segment in self.segments.values() for b in segment.blocks() if b.key[2] == pool]:
-            block.key, block.shelf = (0, block.key[1], 0), (0, 0, block.size)
-            block.others = {*block.others, *streams} - {0}
-        for _, events in waiting:
-            for event in events or ():
-                self.drop(event)
+        waiting = [b for b in self.waiting if b.key[2] == pool]
+        self.waiting = deque([b for b in self.waiting if b.key[2] != pool])
         for block in free:
-            block.free = False
             self.counts["active_bytes"].add(block.size)
-        for block in (*free, *[b for b, _ in waiting]):
+            block.free = False
+        for block in [b for segment in self.segments.values() for b in segment.blocks() if b.key[2] == pool]:
+            block.others, block.events = {*block.others, *streams} - {0}, None
+            block.key = 0, block.key[1], 0
+            block.shelf = 0, 0, block.size
+        for block in (*free, *waiting):
             if block.others:
                 self._wait_for(block)
             else:
                 self.counts["active_bytes"].current -= block.size
                 self._make_free(block)
+
+    # After an interrupt.
+
+    def _rebuild(self):
+        """Compute anew all that does not follow from the links, owners and streams of the blocks."""
+        if self._taking is not None and self._taking[0].value and self._taking[0].value not in self.segments:
+            self._taken()
+        self._taking = None
+        self.lists, self.shelves, self.waiting = {}, {}, deque()
+        for segment in self.segments.values():
+            self._join_free(segment)
+            for block in segment.blocks():
+                if block.free:
+                    self._list(block)
+                elif block.owner is None:
+                    self.waiting.append(block)
+        blocks = [b for segment in self.segments.values() for b in segment.blocks() if not b.free]
+        in_use = [b for b in blocks if b.owner is not None]
+        for name, now in {"allocated_bytes": sum(b.size for b in in_use), "active_bytes": sum(b.size for b in blocks),
+                          "requested_bytes": sum(b.requested for b in in_use), "allocation": len(in_use),
+                          "reserved_bytes": sum(s.size for s in self.segments.values()),
+                          "segment": len(self.segments)}.items():
+            self.counts[name].put(now)
+
+    @staticmethod
+    def _join_free(segment):
+        """Free the blocks of a segment that nobody uses, and join free neighbours."""
+        before: Any = None
+        block: Any = segment.first
+        while block is not None:
+            owner = block.owner
+            if owner is not None and owner is not _HELD and owner() is None:
+                owner = block.owner = None
+            block.free = owner is None and not block.others
+            key = block.key
+            if block.shelf[:2] != (key[0], key[2]):
+                block.shelf = key[0], key[2], block.size
+            if block.free and before is not None and before.free and before.key == key:
+                before.after = block.after
+                block = before
+            block.size = (segment.pointer + segment.size if block.after is None else block.after.pointer) - block.pointer
+            block.before = block.before if block is before else before
+            before, block = block, block.after
 
     # Statistics.
 
@@ -403,8 +522,11 @@ class Allocator:
 
     def stats(self) -> dict:
         """Return counts under PyTorch's names: "allocated_bytes.all.current" and so on."""
+        is_nested = self._is_nested()
         with self.lock:
-            self.settle()
+            self._begin(is_nested)
+            self._settle()
+            self._is_busy = is_nested
             found = {}
             for name, c in self.counts.items():
                 found |= {f"{name}.all.current": c.current, f"{name}.all.peak": c.peak, f"{name}.all.allocated": c.added,
@@ -413,9 +535,12 @@ class Allocator:
 
     def snapshot(self) -> list:
         """Return each segment under PyTorch's names, with its blocks in order."""
+        is_nested = self._is_nested()
         with self.lock:
-            self.settle()
-            waiting = {b.pointer for b, _ in self.waiting}
+            self._begin(is_nested)
+            self._settle()
+            self._is_busy = is_nested
+            waiting = {b.pointer for b in self.waiting}
             found = []
             for segment in self.segments.values():
                 blocks = []
@@ -433,14 +558,20 @@ class Allocator:
             return found
 
     def reset_peaks(self):
+        is_nested = self._is_nested()
         with self.lock:
-            self.settle()
+            self._begin(is_nested)
+            self._settle()
+            self._is_busy = is_nested
             for c in self.counts.values():
                 c.reset_peak()
 
     def reset_totals(self):
+        is_nested = self._is_nested()
         with self.lock:
-            self.settle()
+            self._begin(is_nested)
+            self._settle()
+            self._is_busy = is_nested
             for c in self.counts.values():
                 c.reset_totals()
             self.retries = self.failures = 0

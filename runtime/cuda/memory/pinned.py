@@ -1,9 +1,9 @@
 """Page-locked host memory, for copies that need not wait."""
 
-import functools
 import weakref
 from collections import deque
-from ctypes import c_uint8
+from ctypes import byref, c_uint8, c_void_p
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from ....ir.locks import new_rlock
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.driver_state import on_replaced_driver
-from ..driver.endings import collected, leave
-from .pools import is_capturing, keep, outside_of_captures
+from ..driver.endings import each, leave
+from .pools import is_capturing, keep, mode_exchange
 
 _PORTABLE = 1
 
@@ -27,10 +27,10 @@ class PinnedMemory:
 
     def clear(self):
         """Forget all pieces, without the driver."""
-        self.free: dict[int, list] = {}
-        self.freed: deque = deque()                 # endings of pieces: (pointer, size, events)
+        self.known: list[_Locked] = []
+        self.free: dict[int, list] = {}             # by size; those that are in use are passed over
+        self.freed: deque = deque()                 # endings of pieces: (locked memory, events)
         self.ended: deque = deque()                 # (bytes, device, streams) of dropped graphs
-        self.locked = self.pieces = 0               # locked bytes, and the number of pieces
 
     def array(self, shape, dtype) -> np.ndarray:
         dtype = np.dtype(dtype)
@@ -42,45 +42,60 @@ class PinnedMemory:
         room = max(4096, 1 << (size - 1).bit_length())
         with self.lock:
             self.settle()
-            waiting = self.free.get(room)
-            pointer = waiting.pop() if waiting else self._lock_pages(room)
-        found = _Bytes(room).from_address(pointer)
-        found.piece = _Piece(found)
-        leave(found, self.freed, (pointer, room, found.piece.events))
+            waiting = self.free.setdefault(room, [])
+            while waiting and waiting[-1].ending is not None:
+                waiting.pop()
+            if not waiting:
+                waiting.append(_Locked(room))
+            locked = waiting[-1]
+            if not locked.place.value:
+                self._lock_pages(locked)
+            found = _Bytes(room).from_address(locked.place.value)
+            found.piece = _Piece(found)
+            locked.ending = leave(found, self.freed, (locked, found.piece.events))
+            waiting.pop()
         return found
 
-    def _lock_pages(self, room):
+    def _lock_pages(self, locked):
         driver = contexts.context().driver
-        with outside_of_captures(driver):
-            pointer = driver.handle("cuMemHostAlloc", room, _PORTABLE)
-        self.locked += room
-        self.pieces += 1
-        return pointer
+        exchange = mode_exchange(driver)
+        if locked not in self.known:
+            self.known.append(locked)
+        try:
+            exchange()
+            driver.cuMemHostAlloc(byref(locked.place), locked.room, _PORTABLE)
+        finally:
+            exchange()
 
     def settle(self):
         """Free pieces whose copies are done; nothing can be queried while this thread captures."""
         with self.lock:
             while self.ended and not is_capturing():
-                held, device, handles = self.ended.popleft()
+                held, device, handles = self.ended[0]
                 for handle in handles:
                     held.piece.used_in(streams.Stream(device, handle=handle))
+                self.ended.popleft()
                 del held
-            for _ in range(0 if is_capturing() else len(self.freed)):
-                ending = self.freed.popleft()
-                pointer, room, events = ending.left
-                if all(e.query() for e in events.values()):
-                    collected(ending)
-                    self.free.setdefault(room, []).append(pointer)
-                else:
-                    self.freed.append(ending)
+            if not is_capturing():
+                each(self.freed, self._settle_one)
+
+    def _settle_one(self, ending):
+        locked, events = ending.left
+        if locked.ending is ending:         # (else it was never handed out)
+            if not all(e.query() for e in events.values()):
+                return False
+            self.free.setdefault(locked.room, []).append(locked)
+            locked.ending = None
+        return True
 
     def stats(self) -> dict:
         """Return byte counts by name, of locked and of free memory."""
         with self.lock:
             self.settle()
-            free = sum(room * len(pointers) for room, pointers in self.free.items())
-            return {"reserved_bytes.current": self.locked, "allocated_bytes.current": self.locked - free,
-                    "segment.current": self.pieces}
+            known = [x for x in self.known if x.place.value]
+            return {"reserved_bytes.current": sum(x.room for x in known),
+                    "allocated_bytes.current": sum(x.room for x in known if x.ending is not None),
+                    "segment.current": len(known)}
 
     def piece_of(self, a: np.ndarray):
         """Return the piece that an array lies in, or None."""
@@ -95,13 +110,25 @@ class PinnedMemory:
         with self.lock:
             self.settle()
             driver = contexts.context().driver
-            with outside_of_captures(driver):
-                for room, pointers in self.free.items():
-                    for p in pointers:
-                        driver.cuMemFreeHost(p)
-                    self.locked -= room * len(pointers)
-                    self.pieces -= len(pointers)
+            exchange = mode_exchange(driver)
+            try:
+                exchange()
+                for x in self.known:
+                    if x.ending is None and x.place.value:
+                        driver.noted(partial(setattr, x.place, "value", None), "cuMemFreeHost", x.place.value)
+            finally:
+                exchange()
+            self.known = [x for x in self.known if x.place.value]
             self.free.clear()
+
+
+class _Locked:
+    """Page-locked memory of so many bytes; `ending` is that of the bytes in use, None while it is free."""
+
+    __slots__ = ("ending", "place", "room")
+
+    def __init__(self, room: int):
+        self.room, self.place, self.ending = room, c_void_p(), None
 
 
 class _Piece:
@@ -117,6 +144,16 @@ class _Piece:
         """Record that dropped graphs, which ran in streams, used the piece of `owner`."""
         PINNED.ended.append((owner, device, frozenset(handles)))
 
+    def begin(self, stream, copy, *given):
+        """Call a function that copies the piece in a stream, and record that. After an interrupt the copy is waited for."""
+        try:
+            copy(*given)
+            self.used_in(stream)
+        except BaseException:
+            if not is_capturing():
+                stream.finish_interrupted(self.owner())
+            raise
+
     def used_in(self, stream):
         """Record that a copy of the piece entered a stream. A captured graph holds the piece, because each replay copies
         again."""
@@ -126,7 +163,7 @@ class _Piece:
             self.events[stream] = stream.record_event(self.events.get(stream))
 
 
-@functools.lru_cache(None)
+@lru_cache(None)
 def _Bytes(size):
     """Return a ctypes array type whose instances may carry attributes."""
     return type("PinnedBytes", (c_uint8 * size,), {})

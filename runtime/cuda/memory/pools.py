@@ -1,27 +1,23 @@
 """Memory of devices: their allocators, memory objects that free themselves, and pools of captured graphs."""
 
 import itertools
+import weakref
 from collections import deque
 from collections.abc import Callable
-from contextlib import contextmanager
 from ctypes import byref, c_int, c_void_p
+from functools import partial
 
 from ....ir.errors import OutOfMemoryError
-from ....ir.locks import new_lock
 from ....ir.symbols.symbolic import hint
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
 from ..driver.driver_state import DriverCache, is_capturing, on_replaced_driver, thread
-from ..driver.endings import collected, leave
-from .allocator import BEFORE_SEARCH, Allocator, Block, frees
+from ..driver.endings import each, leave
+from .allocator import BEFORE_SEARCH, Allocator, Block
 
 _allocators = DriverCache()     # by device
 _RELAXED = 2
 _new = object.__new__
-
-_counting = new_lock()        # held while captures are counted
-
-
 class Memory:
     """Device memory, freed with the last reference to it.
 
@@ -37,9 +33,8 @@ class Memory:
         found = self.allocator = _allocators.get(device) or _make(device)
         if thread.recorder is None:
             self.nbytes = nbytes if nbytes.__class__ is int else hint(nbytes)
-            block = self.block = found.allocate(self.nbytes, stream, thread.pool)
+            block = self.block = found.allocate(self.nbytes, stream, thread.pool, self)
             self.pointer = block.pointer
-            frees(self, block, found.freed)
         else:
             self._allocate_recorded(nbytes, stream)
 
@@ -49,9 +44,8 @@ class Memory:
         try:
             thread.recorder = None
             self.nbytes = hint(nbytes)
-            self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
+            self.block = self.allocator.allocate(self.nbytes, stream, thread.pool, self)
             self.pointer = self.block.pointer
-            frees(self, self.block, self.allocator.freed)
         finally:
             thread.recorder = recorder
         recorder.took(self, nbytes)
@@ -65,13 +59,10 @@ class Memory:
 def taken(device: int, sizes, stream: int) -> list:
     """Return new memory of several sizes, without recording."""
     allocator, pool = _allocators.get(device) or _make(device), thread.pool
-    home, found = None if pool else stream, []
-    for block, nbytes in zip(allocator.allocate_each(sizes, stream, pool), sizes):
-        memory = _new(Memory)
+    home, found = None if pool else stream, [_new(Memory) for _ in sizes]
+    for memory, block, nbytes in zip(found, allocator.allocate_each(found, sizes, stream, pool), sizes):
         memory.device, memory.allocator, memory.stream = device, allocator, home
         memory.block, memory.nbytes, memory.pointer = block, nbytes, block.pointer
-        frees(memory, block, allocator.freed)
-        found.append(memory)
     return found
 
 
@@ -118,32 +109,26 @@ on_replaced_driver(_foreign.clear)
 
 def _waited_for(context, handles) -> bool:
     """Wait for streams; return False if one is being captured. The current context and capture are restored."""
-    raw, before, status = context.driver.raw, c_void_p(), c_int()
+    raw, before, status, exchange = context.driver.raw, c_void_p(), c_int(), mode_exchange(context.driver)
     raw["cuCtxGetCurrent"](byref(before))
-    raw["cuCtxSetCurrent"](context.handle)
-    free = True
-    with outside_of_captures(context.driver):
+    back, free = before.value, True
+    try:
+        exchange()
+        raw["cuCtxSetCurrent"](context.handle)
         for stream in handles:
             raw["cuStreamIsCapturing"](stream, byref(status))
             free = free and not status.value
         for stream in handles if free else ():
             raw["cuStreamSynchronize"](stream)
-    raw["cuCtxSetCurrent"](before.value)
+    finally:
+        exchange()
+        raw["cuCtxSetCurrent"](back)
     return free
 
 
 def give_foreign_back():
     """Release foreign memory that is gone, unless a stream that uses it is captured."""
-    for _ in range(len(_foreign)):
-        try:
-            ending = _foreign.popleft()
-        except IndexError:          # another thread was quicker
-            return
-        context, handles, _ = ending.left
-        if _waited_for(context, handles):
-            collected(ending)
-        else:
-            _foreign.append(ending)
+    each(_foreign, lambda ending: _waited_for(*ending.left[:2]))
 
 
 BEFORE_SEARCH.append(give_foreign_back)
@@ -173,20 +158,21 @@ def keep(memory):
         thread.recorder.holds(memory)
 
 
-@contextmanager
-def aside(device: int):
-    """Run work inside outside of any capture: now, in a stream of its own that is waited for, with memory of the common
+def aside(device: int, work: Callable):
+    """Return `work()`, done outside of any capture: now, in a stream of its own that is waited for, with memory of the common
     pool."""
     if not is_capturing():
-        yield
-        return
-    before = thread.pool, thread.held, thread.draws
-    thread.pool, thread.held, thread.draws = 0, None, None
+        return work()
+    exchange, before = mode_exchange(contexts.context(device).driver), (thread.pool, thread.held, thread.draws)
     try:
-        with outside_of_captures(contexts.context(device).driver), streams.Stream(device) as stream:
-            yield
-            stream.synchronize()
+        exchange()
+        thread.pool, thread.held, thread.draws = 0, None, None
+        stream = streams.Stream(device)
+        result = streams.run_in(stream, work)
+        stream.synchronize()
+        return result
     finally:
+        exchange()
         thread.pool, thread.held, thread.draws = before
 
 
@@ -199,33 +185,31 @@ def _make(device):
     context = contexts.context(device)
     driver = context.driver
 
-    def take(size):
+    def take(size, place):
         contexts.context(device)
-        with outside_of_captures(driver):
-            return driver.handle("cuMemAlloc_v2", size)
+        exchange = mode_exchange(driver)
+        try:
+            exchange()
+            driver.cuMemAlloc_v2(byref(place), size)
+        finally:
+            exchange()
 
-    def give(pointer):
+    def give(pointer, forget):
         contexts.context(device)
-        with outside_of_captures(driver):
-            driver.cuMemFree_v2(pointer)
+        exchange = mode_exchange(driver)
+        try:
+            exchange()
+            driver.noted(forget, "cuMemFree_v2", pointer)
+        finally:
+            exchange()
 
     def mark(stream):
-        contexts.context(device)
-        event = driver.handle("cuEventCreate", 2)
-        driver.cuEventRecord(event, stream)
-        return event
+        return streams.Stream(device, handle=stream).record_event()
 
-    def done(event):
-        contexts.context(device)
-        # (an error in line is for who waits for it)
-        return not launch_queue.is_ahead() and driver.is_done("cuEventQuery", event)
-
-    def wait(event):
-        contexts.context(device)
-        driver.cuEventSynchronize(event)
-
-    # Without a lock: the garbage collector may run a finaliser that needs the allocator.
-    return _allocators.setdefault(device, Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2, wait))
+    # Without a lock: the garbage collector may run a finaliser that needs the allocator. (An error in the launch queue is for
+    # who waits for it.)
+    return _allocators.setdefault(device, Allocator(
+        device, take, give, mark, lambda event: not launch_queue.is_ahead() and event.query(), streams.Event.synchronize))
 
 
 def adopt(device: int, allocator):
@@ -239,15 +223,19 @@ def started() -> dict:
     return dict(_allocators)
 
 
-@contextmanager
-def outside_of_captures(driver):
-    """Exclude calls inside from a capture of this thread."""
-    mode, exchange = c_int(_RELAXED), driver.raw["cuThreadExchangeStreamCaptureMode"]
-    exchange(byref(mode))
-    try:
-        yield
-    finally:
-        exchange(byref(mode))
+def mode_exchange(driver) -> Callable:
+    """Return a function, in C, that takes calls of this thread out of captures, and puts the mode back when called again.
+
+        exchange = mode_exchange(driver)
+        try:
+            exchange()
+            ...
+        finally:
+            exchange()
+
+    No signal is handled between an `exchange()` and the `try` or `finally` before it, as it would be in a context manager.
+    """
+    return partial(driver.raw["cuThreadExchangeStreamCaptureMode"], byref(c_int(_RELAXED)))
 
 
 _numbers = itertools.count(1)
@@ -261,22 +249,22 @@ def new_number() -> int:
 class Pool:
     """A memory pool for captured graphs; several graphs of a device may share one."""
 
-    _uses: dict[tuple, int] = {}
+    _users: dict[tuple, list] = {}        # weak references to its users
     _streams: dict[tuple, set] = {}       # streams that its graphs ran in
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
         self.allocator = allocator(device)          # (requested here: in a finaliser this might change the thread's context)
         self._key = self.device, self.number
-        self._uses[self._key] = self._uses.get(self._key, 0) + 1
         self.held: list = []
         self.entered = self._released = False
+        self._token = object()
+        self._users.setdefault(self._key, []).append(weakref.ref(self))
 
     def enter(self, draws=None):
         """Allocate this thread's blocks from the pool; called before the capture, since events are queried."""
         self.allocator.settle()
-        with _counting:
-            self.allocator.capturing += 1
+        self.allocator.captures.add(self._token)
         self.entered, thread.pool, thread.held, thread.draws = True, self.number, self.held, draws
 
     @property
@@ -284,18 +272,16 @@ class Pool:
         return thread.held is self.held
 
     def leave(self):
-        """Allocate this thread's blocks from common memory again."""
-        with _counting:
-            self.allocator.capturing -= 1
+        """Allocate this thread's blocks from common memory again. It may be left more than once."""
+        if self.is_entered:
+            thread.pool, thread.held, thread.draws = 0, None, None
         self.entered = False
-        thread.pool, thread.held, thread.draws = 0, None, None
+        self.allocator.captures.discard(self._token)
 
     def release(self, streams):
-        """Drop a user of the pool, which ran in `streams`; after the last one its memory becomes common."""
+        """Drop a user of the pool, which ran in `streams`; after the last one its memory becomes common. It may be repeated."""
         if self._released:
             return
-        self._released = True
-        self._uses[self._key] -= 1
         self._streams.setdefault(self._key, set()).update(streams)
         for memory in self.held:
             if isinstance(memory, Memory):
@@ -304,6 +290,11 @@ class Pool:
             elif hasattr(memory, "piece"):          # (of page-locked memory, `pinned.py`)
                 memory.piece.used_by_graphs(memory, self.device, streams)
         self.held.clear()
-        if not self._uses[self._key]:
-            del self._uses[self._key]
-            self.allocator.end_pool(self.number, self._streams.pop(self._key))
+        others = [p for p in [ref() for ref in self._users.get(self._key, ())] if p is not self and p is not None]
+        if all(p._released for p in others):
+            self.allocator.end_pool(self.number, self._streams.get(self._key, ()))
+            self._released = True
+            self._users.pop(self._key, None)
+            self._streams.pop(self._key, None)
+        self._released = True
+

@@ -56,11 +56,13 @@ def words(device: int):
 
 
 def _zeros(device):
-    with pools.aside(device):
+    def make():
         made = empty(device, (_WORDS,), np.int32)
         fill(made, 0)
         streams.current(device).synchronize()
-    return made
+        return made
+
+    return pools.aside(device, make)
 
 
 def names() -> tuple:
@@ -134,9 +136,8 @@ def _set_in(array, names, device) -> list:
     """Return the names whose words are set, and clear these."""
     found = (ctypes.c_int32 * _WORDS)()
     stream = streams.current(device)
-    contexts.context(device).driver.cuMemcpyDtoHAsync_v2(ctypes.addressof(found), array.pointer, ctypes.sizeof(found),
-                                                         stream.handle)
-    stream.synchronize()
+    stream.finish(found, contexts.context(device).driver.cuMemcpyDtoHAsync_v2, ctypes.addressof(found), array.pointer,
+                  ctypes.sizeof(found), stream.handle)
     wrong = [name for n, name in enumerate(names) if found[n % _WORDS]]
     if wrong:
         fill(array, 0)

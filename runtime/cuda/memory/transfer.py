@@ -39,8 +39,7 @@ def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
 
 def constant(a: np.ndarray, device: int) -> DeviceArray:
     """Copy a host array to permanent device memory, outside of a capture; the captured graph holds it."""
-    with pools.aside(device):
-        made = to_device(a, device)
+    made = pools.aside(device, lambda: to_device(a, device))
     pools.keep(made.memory)
     return made
 
@@ -82,13 +81,13 @@ def upload(array: DeviceArray, plain: np.ndarray, wait: bool = True):
         np.copyto(staging, plain)
         plain, piece = staging, PINNED.piece_of(staging)
     wait, stream = wait or piece is None, streams.current(array.device)     # (last: it makes the device current)
+    copy = stream.context.driver.cuMemcpyHtoDAsync_v2
+    given = used(array, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle
     if wait:
         streams.report_waiting_copy(array.device)
-    stream.context.driver.cuMemcpyHtoDAsync_v2(used(array, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
-    if wait:
-        stream.synchronize()
+        stream.finish(plain, copy, *given)
     else:
-        piece.used_in(stream)
+        piece.begin(stream, copy, *given)
 
 
 def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
@@ -100,14 +99,14 @@ def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
     if not out.size:
         return out
     stream = streams.current(x.device)
+    copy = stream.context.driver.cuMemcpyDtoHAsync_v2
+    given = out.ctypes.data, used(plain, stream.handle), out.nbytes, stream.handle
     if wait:
         streams.report_waiting_copy(x.device)
-    stream.context.driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, used(plain, stream.handle), out.nbytes, stream.handle)
-    if wait:
-        stream.synchronize()
+        stream.finish(out, copy, *given)
         status_words.verify(x.device, stream.handle)
     else:
-        PINNED.piece_of(out).used_in(stream)
+        PINNED.piece_of(out).begin(stream, copy, *given)
     return out
 
 
@@ -202,8 +201,8 @@ class StagingBuffer:
 
     def send(self, pointer: int, stream):
         """Copy the buffer to a device address, in a stream."""
-        stream.context.driver.cuMemcpyHtoDAsync_v2(pointer, self.pointer, self.room.bytes, stream.handle)
-        self.piece.used_in(stream)
+        copy = stream.context.driver.cuMemcpyHtoDAsync_v2
+        self.piece.begin(stream, copy, pointer, self.pointer, self.room.bytes, stream.handle)
 
 
 def uploaded(arrays) -> list:

@@ -27,6 +27,7 @@ from ..driver.driver_state import thread
 from ..graph import eager
 from ..memory import pools, transfer
 from ..memory import status_words as checks
+from ..memory.allocator import frees
 
 _REGION = 44                 # an address is (region number + 1) << 44, plus a byte in it
 _ROUND = 512
@@ -82,10 +83,16 @@ class _Arena:
     free: list = field(default_factory=lambda: [(0, 1 << (_REGION - 1))])
     size: int = 0
     count: int = 0
-    capturing: int = 0
+    captures: set = field(default_factory=set)
     freed: deque = field(default_factory=deque)
 
-    def allocate(self, size, stream, pool=0) -> _Block:
+    def allocate(self, size, stream, pool=0, memory=None) -> _Block:
+        block = self._block(size)
+        if memory is not None:
+            frees(memory, block, self.freed)
+        return block
+
+    def _block(self, size):
         while self.freed:
             self.release(self.freed.popleft().block)
         number, self.count = self.count, self.count + 1

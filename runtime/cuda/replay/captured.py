@@ -114,11 +114,14 @@ class Captured:
         for block in self.blocks:
             destinations |= block.destinations(values)
         copied_parts = {i: part for block in self.blocks for i, part, _ in block.parts}
-        with graphs.graph(self.graph, stream=streams.Stream(self.device)):
+
+        def run():
             self.outputs = repeated.launch(inputs, inputs, destinations)
             for i, part in copied_parts.items():
                 if self.outputs[i] is not part:
                     copies.write(part, self.outputs[i])
+
+        graphs.capture(self.graph, run, streams.Stream(self.device))
 
     def fits(self, arrays) -> bool:
         """Return whether it may run now: in its stream, which becomes current, with inputs at the captured addresses."""

@@ -3,13 +3,20 @@
 Memory allocated during a capture comes from a pool of the graph, which nothing else uses while the graph lives, because its
 kernels have the addresses built in. Keys of random draws lie in memory of the graph too: before each replay the next keys of
 the generators are written there, so replays draw the same numbers as calls without a graph.
+
+An exception from a signal handler ends the capture, and the graph is as before. The driver writes handles into places that the
+graph has, and the beginning and the end of a capture are noted in the instruction that calls the driver. So `abandon` finds
+what is there in any state.
 """
 
 from collections import deque
-from contextlib import contextmanager
+from collections.abc import Callable
 from ctypes import byref, c_void_p
+from functools import partial
 from itertools import starmap
+from operator import call
 from os import fsencode
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -22,7 +29,7 @@ from ...state.switches import refuse_to_read
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
 from ..driver.driver_state import END_CAPTURES, on_replaced_driver
-from ..driver.endings import collected, leave
+from ..driver.endings import each, leave
 from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing
 from ..memory import pools, status_words, transfer
 from ..memory.allocator import BEFORE_SEARCH
@@ -31,10 +38,13 @@ from ..memory.pinned import PINNED
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 _PATIENCE = 10.0                            # seconds to wait for captures of other threads
-_under_way: dict[int, int] = {}             # captures in progress, by device
-_changed = new_condition()            # lock of their count, and of waits for a device
+_DESTROY = {"executable": "cuGraphExecDestroy", "captured": "cuGraphDestroy"}
+_under_way: dict[int, set] = {}             # tokens of captures in progress, by device
+_changed = new_condition()            # lock of these, and of waits for a device
 _ended: deque = deque()               # endings of graphs: their attributes
+_left: deque = deque()                # endings of blocks `with graph(...)`: their graph and its capture
 on_replaced_driver(_ended.clear)
+on_replaced_driver(_left.clear)
 
 
 class CUDAGraph:
@@ -45,6 +55,10 @@ class CUDAGraph:
 
     def __init__(self, keep_graph: bool = False):
         self.executable = self.captured = 0
+        self._places = {name: c_void_p() for name in _DESTROY}      # where the driver writes these handles
+        self._begun: list = []          # [0] while the driver captures
+        self._thread = 0                # the thread that began this
+        self._token = object()
         self.keeps = keep_graph
         self.memory: Any = None
         self.device: Any = None
@@ -74,47 +88,69 @@ class CUDAGraph:
         if pools.is_capturing():
             raise DeviceError("this thread captures a graph already, and graphs do not nest")
         self.device, self.stream = stream.device_index, stream
-        self.driver = contexts.context(self.device).driver
-        self.memory = pools.Pool(self.device, pool)
-        self.draws = Draws(self.device, self.generators)
-        self.memory.enter(self.draws)
-        _count(self.device, 1)
+        self.driver, self._thread, self._begun = contexts.context(self.device).driver, get_ident(), []
         try:
-            self.driver.cuStreamBeginCapture_v2(stream.handle, _MODES[capture_error_mode])
-        except DeviceError:
-            _count(self.device, -1)
-            self.memory.leave()
-            self.reset()
+            self.memory = pools.Pool(self.device, pool)
+            self.draws = Draws(self.device, self.generators)
+            self.memory.enter(self.draws)
+            launch_queue.drain()
+            with _changed:
+                _under_way.setdefault(self.device, set()).add(self._token)
+            self._begun += starmap(self.driver.raw["cuStreamBeginCapture_v2"], ((stream.handle, _MODES[capture_error_mode]),))
+            if self._begun != [0]:
+                raise self.driver.error("cuStreamBeginCapture_v2", self._begun.pop())
+        except BaseException:
+            self.abandon()
             raise
+
+    @property
+    def is_captured_now(self) -> bool:
+        """Whether the driver captures it."""
+        return self._begun == [0]
 
     def capture_end(self):
         """End the capture and make the graph executable."""
-        self.memory.leave()
-        contexts.context(self.device)
         try:
-            graph = c_void_p()
-            try:
-                self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
-            finally:
-                _count(self.device, -1)
-            self.captured = graph.value or 0
+            self.memory.leave()
+            contexts.context(self.device)
+            launch_queue.drain()
+            code = self._end()
+            if code:
+                raise self.driver.error("cuStreamEndCapture", code)
             pools.give_foreign_back()
             self.draws.finish()
             self.words = status_words.words_among(self.memory.held)
             if not self.keeps:
                 self.instantiate()
-        except DeviceError as e:
-            self.reset()
+        except BaseException as e:
+            self.abandon()
+            if not isinstance(e, DeviceError):
+                raise
             raise DeviceError(f"nothing was captured: {e}; inside a capture nothing may wait for the device, and streams that "
                               "were made to wait for it must be waited for before it ends") from e
 
+    def _end(self) -> int:
+        """Let the driver end the capture, and note that in the same instruction. Return its code."""
+        end = self.driver.raw["cuStreamEndCapture"], self.stream.handle, byref(self._places["captured"])
+        _, code = starmap(call, ((self._begun.clear,), end))
+        with _changed:
+            _under_way[self.device].discard(self._token)
+            _changed.notify_all()
+        self.captured = self._places["captured"].value or 0
+        return code
+
     def abandon(self):
-        self.memory.leave()
-        contexts.context(self.device)
-        graph = c_void_p()
-        self.driver.raw["cuStreamEndCapture"](self.stream.handle, byref(graph))
-        _count(self.device, -1)
-        self.captured = graph.value or 0
+        """End the capture, and drop what was captured. It may be repeated, from any state of a capture."""
+        if self.memory is not None:
+            self.memory.leave()
+        if self.is_captured_now:
+            contexts.context(self.device)
+            self._end()
+        with _changed:
+            _under_way.get(self.device, set()).discard(self._token)
+            _changed.notify_all()
+        if self.draws is not None:
+            self.draws.finish()
         self.reset()
 
     def instantiate(self):
@@ -122,11 +158,12 @@ class CUDAGraph:
         if not self.captured:
             raise DeviceError("this graph holds nothing yet; capture it first")
         contexts.context(self.device)
-        self._destroy("cuGraphExecDestroy", "executable")
-        ask = lambda: self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
-        self.executable = pools.with_room(self.device, ask)
+        self._destroy("executable")
+        place = self._places["executable"]
+        pools.with_room(self.device, partial(self.driver.cuGraphInstantiateWithFlags, byref(place), self.captured, 0))
+        self.executable = place.value or 0
         if not self.keeps:
-            self._destroy("cuGraphDestroy", "captured")
+            self._destroy("captured")
 
     def replay(self):
         if not self.executable:
@@ -190,75 +227,136 @@ class CUDAGraph:
         """Drop the graph and release its memory."""
         if self.driver is None:
             return
-        if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
+        if self.is_captured_now or (self.memory is not None and self.memory.is_entered):      # nobody will end the capture
             self.abandon()
             return
-        with pools.outside_of_captures(self.driver):
-            self._destroy("cuGraphExecDestroy", "executable")
-            self._destroy("cuGraphDestroy", "captured")
+        exchange = pools.mode_exchange(self.driver)
+        try:
+            exchange()
+            self._destroy("executable")
+            self._destroy("captured")
+        finally:
+            exchange()
         if self.memory is not None:
             self.memory.release(self.ran_in)
             self.memory = self.draws = None
             self.words = []
             self.ran_in, self.last = set(), None
 
-    def _destroy(self, how, name):
-        handle = getattr(self, name)
+    def _destroy(self, name):
+        place = self._places[name]
         setattr(self, name, 0)
-        if handle:
-            self.driver.raw[how](handle)
+        if place.value:
+            destroy = self.driver.raw[_DESTROY[name]], place.value
+            deque(starmap(call, ((setattr, place, "value", None), destroy)), 0)
 
 
 def _reset_ended():
     """Reset the graphs that nobody has any more; not those that another thread still captures."""
-    for _ in range(len(_ended)):
-        try:
-            ending = _ended.popleft()
-        except IndexError:          # another thread was quicker
-            return
-        graph = object.__new__(CUDAGraph)
-        graph.__dict__ = ending.left
-        if graph.memory is not None and graph.memory.entered and not graph.memory.is_entered:
-            _ended.append(ending)
-            continue
-        graph.reset()
-        collected(ending)
+    each(_ended, _reset)
+
+
+def _reset(ending):
+    graph = object.__new__(CUDAGraph)
+    graph.__dict__ = ending.left
+    is_elsewhere = graph.is_captured_now or (graph.memory is not None and graph.memory.entered)
+    if is_elsewhere and graph._thread != get_ident():
+        return False
+    graph.reset()
+    return True
 
 
 BEFORE_SEARCH.append(_reset_ended)
 END_CAPTURES.append(_reset_ended)
 
 
-def _count(device, more):
-    with _changed:
-        _under_way[device] = _under_way.get(device, 0) + more
-        _changed.notify_all()
-
-
-@contextmanager
-def between_captures(device: int):
-    """Wait for captures of other threads, and let none begin inside: waiting for a whole device breaks captures."""
+def between_captures(device: int, wait: Callable):
+    """Call a function that waits for a whole device. That breaks captures, so wait for those of other threads, and let none
+    begin meanwhile."""
     with _changed:
         if not pools.is_capturing():
             _changed.wait_for(lambda: not _under_way.get(device), _PATIENCE)
-        yield
+        wait()
 
 
-@contextmanager
-def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str = "thread_local"):
-    """Capture the work inside, on a stream of its own."""
-    stream = streams.Stream(contexts.current()) if stream is None else stream
+class graph:
+    """Context manager that captures the work inside, on a stream of its own."""
+
+    def __init__(self, cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str = "thread_local"):
+        self._graph, self._begin = cuda_graph, (pool, capture_error_mode)
+        self._stream = streams.Stream(contexts.current()) if stream is None else stream
+        self._before: Any = None
+        self._capture: list = []        # the graph and its capture, while the block runs
+        leave(self, _left, self._capture)
+
+    def __enter__(self) -> CUDAGraph:
+        _abandon_left()
+        self._before = streams.current(self._stream.device_index)
+        self._stream.wait_stream(self._before)
+        try:
+            self._stream.__enter__()
+            self._graph.capture_begin(*self._begin)
+            self._capture += self._graph, self._graph._begun
+        except BaseException:
+            self._leave()
+            raise
+        return self._graph
+
+    def __exit__(self, kind, *exc):
+        try:
+            if kind is None:
+                self._graph.capture_end()
+        finally:
+            self._leave()
+        if kind is None:
+            self._before.wait_stream(self._stream)
+
+    def _leave(self):
+        try:
+            if self._graph.is_captured_now:
+                self._graph.abandon()
+            self._capture.clear()
+        finally:
+            self._stream.__exit__()
+
+
+def _abandon_left():
+    """End captures of blocks `with graph(...)` that an interrupt has left before their `__exit__`."""
+    each(_left, _abandon)
+
+
+def _abandon(ending):
+    graph, begun = ending.left or (None, None)
+    if graph is None or graph._begun is not begun or not graph.is_captured_now:
+        return True
+    if graph._thread == get_ident():
+        graph.abandon()
+    return not graph.is_captured_now
+
+
+BEFORE_SEARCH.append(_abandon_left)
+END_CAPTURES.append(_abandon_left)
+
+
+def capture(cuda_graph: CUDAGraph, work: Callable, stream, pool=None) -> Any:
+    """Return `work()`, captured on a stream."""
     before = streams.current(stream.device_index)
     stream.wait_stream(before)
-    with stream:
-        cuda_graph.capture_begin(pool, capture_error_mode)
-        try:
-            yield cuda_graph
-        except BaseException:
-            cuda_graph.abandon()
-            raise
-        cuda_graph.capture_end()
+    result = streams.run_in(stream, lambda: _captured(cuda_graph, work, pool))
     before.wait_stream(stream)
+    return result
+
+
+def _captured(cuda_graph, work, pool):
+    try:
+        cuda_graph.capture_begin(pool)
+        result = work()
+        cuda_graph.capture_end()
+    except BaseException:
+        if cuda_graph.is_captured_now:
+            cuda_graph.abandon()
+        raise
+    return result
 
 
 def graph_pool_handle() -> int:
@@ -294,8 +392,7 @@ class Draws:
                               "graph.register_generator_state(generator) before the capture, and seed it outside")
         number = len(self.keys)
         if number % _TOGETHER == 0:
-            with pools.aside(self.device):
-                self.arrays.append(empty(self.device, (_TOGETHER, 2), np.uint64))
+            self.arrays.append(pools.aside(self.device, lambda: empty(self.device, (_TOGETHER, 2), np.uint64)))
         self.keys.append((generator, call - self.started[generator][1]))
         return self.arrays[-1][number % _TOGETHER]
 

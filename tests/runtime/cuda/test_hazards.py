@@ -341,7 +341,7 @@ def test_errors_in_a_capture_are_explained_and_recoverable(cuda):
     with ingot.cuda.graph(g):
         y = x + 1
     g.replay()
-    assert y.tolist() == [2] * 4 and pools.allocator(0).capturing == 0
+    assert y.tolist() == [2] * 4 and not pools.allocator(0).captures
 
 
 def test_an_index_out_of_range_in_a_replay_by_hand_is_raised(cuda):
@@ -390,7 +390,7 @@ def test_a_graph_that_is_dropped_while_it_is_captured_ends_the_capture(cuda):
         del g
         gc.collect()
         assert not stream.is_capturing() and not pools.is_capturing()
-        assert (x + 2).tolist() == [3, 3, 3] and pools.allocator(0).capturing == 0
+        assert (x + 2).tolist() == [3, 3, 3] and not pools.allocator(0).captures
 
 
 def test_streams_part_and_meet_in_a_capture(cuda):

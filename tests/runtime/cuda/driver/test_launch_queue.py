@@ -174,7 +174,7 @@ def test_polling_makes_progress_without_waiting(cuda, gate):
     mark.record()
     for ask in (mark.query, ingot.cuda.current_stream().query):
         ran: list = []
-        launch_queue._append(driver.get(), ran.append, (1,))
+        launch_queue.waiting.append(launch_queue._entry(driver.get(), ran.append, (1,)))
         ask_until_nothing_waits(ask)
         assert ran == [1]
     cuda.drain()
