@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import types
+from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
@@ -109,6 +110,20 @@ def is_user_defined(x) -> bool:
     return is_user_module(module)
 
 
+def is_a(value, kinds) -> bool:
+    """Return whether a value is of some classes. Unlike `isinstance`, this asks no `__class__` where a user's
+    `__getattribute__` gives it."""
+    kind: Any = type(value)
+    return issubclass(kind, kinds) or (kind.__getattribute__ is object.__getattribute__ and isinstance(value, kinds))
+
+
+def is_global(x) -> bool:
+    """Return whether an object is a function or class that a module defines."""
+    if not is_a(x, (type, types.FunctionType, types.BuiltinFunctionType)):
+        return False
+    return getattr(sys.modules.get(x.__module__ or ""), x.__qualname__, None) is x
+
+
 def special_names(cls, code) -> tuple:
     """Return the names, such as `__add__`, under which a class or its bases of the user's have a function with some code."""
     return tuple([name for c in cls.__mro__ if is_user_defined(c) for name, value in vars(c).items()
@@ -117,9 +132,9 @@ def special_names(cls, code) -> tuple:
 
 def is_user_namespace(value) -> bool:
     """Return whether a value is a user's class or Python module."""
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         return is_user_module(value.__name__)
-    return isinstance(value, type) and is_user_defined(value)
+    return is_a(value, type) and is_user_defined(value)
 
 
 def dict_of(value):

@@ -145,7 +145,7 @@ def is_structure(x) -> bool:
 def is_derived(x) -> bool:
     """Return whether a value is a list, dict, deque or tuple of a user class, which may have attributes of its own."""
     kind = type(x)
-    if kind in _STANDARD or not isinstance(x, (list, dict, deque, tuple)) or not is_python_class(kind):
+    if kind in _STANDARD or not issubclass(kind, (list, dict, deque, tuple)) or not is_python_class(kind):
         return False
     return not isinstance(x, tuple) or bool(getattr(x, "__dict__", None))
 
@@ -160,7 +160,7 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
     met          `ContainerTable`, with which a container in several places is one object
     """
     kind = type(x)
-    if kind is Tensor or (isinstance(x, Tensor) and kind not in PARTS):
+    if kind is Tensor or (issubclass(kind, Tensor) and kind not in PARTS):
         leaves.append(x)
         return TENSOR
     if kind is ArrayArgument:
@@ -190,11 +190,11 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
     take = Flattener(leaves, numbers, made, read, met)
     if kind not in _STANDARD and (is_derived(x) or (made is not None and isinstance(x, set) and is_python_class(kind))):
         return take.once(x)
-    if isinstance(x, tuple):
+    if issubclass(kind, tuple):
         return (kind, take.each(x))
     if kind is slice:
         return (kind, take.each((x.start, x.stop, x.step)))
-    if isinstance(x, (list, dict)) or kind in PARTS or kind in REGISTERED or (made is None and is_structure(x)):
+    if issubclass(kind, (list, dict)) or kind in PARTS or kind in REGISTERED or (made is None and is_structure(x)):
         return take.once(x)
     if made is None and met is not None and met.objects is not None and kind in met.objects.names:
         return take.once(x, met.objects.attributes(x))

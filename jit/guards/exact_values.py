@@ -106,8 +106,9 @@ def _zone(x):
 
 
 def _is_compared_well(x, kind) -> bool:
-    """Return whether `==` tells all objects of a class apart: it compares identity, or no user wrote it."""
-    if isinstance(x, Tensor) or is_symbol(x) or not (kind.__eq__ is object.__eq__ or not is_user_defined(kind)):
+    """Return whether `==` tells all objects of a class apart, and always will. Objects of user classes are compared by
+    identity: users may change the class of one, or give the class other methods, while a key holds it."""
+    if isinstance(x, Tensor) or is_symbol(x) or is_user_defined(kind):
         return False
     try:
         hash(x)

@@ -10,7 +10,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
 from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
-from ..bytecode.user_code import attributes_of_module
+from ..bytecode.user_code import attributes_of_module, is_a
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import ChangedValue, Location
 from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
@@ -102,15 +102,15 @@ def changed_values_in(place, expected, now) -> list:
     """Return `ChangedValue` for each number and tensor that differs from the expected one, if nothing else does."""
     if looks_like(now, expected):
         return []
-    if isinstance(expected, Exactly):
+    if is_a(expected, Exactly):
         return changed_values_in(place, expected.expected, now) if expected.is_it(now) else []
-    is_snapshot = isinstance(expected, Snapshot)
-    if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(expected, "differing"):
+    is_snapshot = is_a(expected, Snapshot)
+    if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(type(expected), "differing"):
         chain = place.chain
         parts = [((*chain.steps, (expected.step, key)), before, v) for key, before, v in expected.differing(now)]
         return _changed_values_in_all([(Location(chain._replace(steps=steps), place.root), *both) for steps, *both in parts])
     is_number = type(now) is type(expected) and type(now) in NUMBERS
-    is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
+    is_tensor = is_a(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
     return [ChangedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
 

@@ -12,7 +12,7 @@ import weakref
 from dataclasses import is_dataclass
 from typing import Any, Generic, Protocol
 
-from ..bytecode.user_code import has_library_methods, is_user_defined, is_user_module
+from ..bytecode.user_code import has_library_methods, is_a, is_user_defined, is_user_module
 from ..proxies.new_objects import attributes_in, is_plain_object
 from ..proxies.set_layout import SetContent
 from .exact_values import ByContent, ByIdentity
@@ -95,7 +95,7 @@ def can_be_taken_apart(x) -> bool:
 
 def objects_in(spec):
     """Yield the objects that a structure holds as they are, those in sets and keys among them."""
-    if isinstance(spec, ByIdentity):
+    if is_a(spec, ByIdentity):
         value = spec.value
         if type(spec) is ByContent and type(value) is SetContent:
             yield from value.elements
@@ -103,7 +103,7 @@ def objects_in(spec):
             yield from value
         else:
             yield value
-    elif isinstance(spec, tuple):
+    elif is_a(spec, tuple):
         if len(spec) == 2 and isinstance(spec[0], type) and type(spec[1]) is spec[0] and spec[0] is not tuple:
             yield spec[1]
         for part in spec:

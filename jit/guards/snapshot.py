@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
-from ..bytecode.user_code import is_user_defined
+from ..bytecode.user_code import is_a, is_user_defined
 from ..proxies.new_objects import attributes_in
 from ..proxies.set_layout import layout_of
 from .exact_values import are_exact
@@ -245,12 +245,12 @@ def is_changeable(value) -> bool:
 
 def has_content(value) -> bool:
     """Return whether a value is compared by its content, or is a tuple of such."""
-    return is_changeable(value) or (isinstance(value, tuple) and not is_plain(value))
+    return is_changeable(value) or (is_a(value, tuple) and not is_plain(value))
 
 
 def is_own_container(value) -> bool:
     """Return whether a value is a list, dictionary or set of a user class."""
-    return isinstance(value, (list, dict, set)) and is_user_defined(type(value))
+    return is_a(value, (list, dict, set)) and is_user_defined(type(value))
 
 
 def is_container(value) -> bool:
@@ -261,8 +261,8 @@ def is_container(value) -> bool:
 def is_item(owner, kind, key) -> bool:
     """Return whether a step from an object leads to an item of a container."""
     if kind == "item":
-        return is_container(owner) or isinstance(owner, tuple)
-    return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
+        return is_container(owner) or is_a(owner, tuple)
+    return is_a(owner, tuple) and key in getattr(owner, "_fields", ())
 
 
 def snapshot(value, inputs=None, around=()):
@@ -273,7 +273,7 @@ def snapshot(value, inputs=None, around=()):
         return expected
     if value is BUILTINS:
         return value
-    if type(value) in CONTAINERS or is_own_container(value) or (isinstance(value, tuple) and not is_plain(value)):
+    if type(value) in CONTAINERS or is_own_container(value) or (is_a(value, tuple) and not is_plain(value)):
         for container, made in around:
             if container is value:
                 made.circle = Itself(container)
@@ -315,7 +315,7 @@ def demand_alike(a, b) -> bool:
 
 def first_change(now, expected) -> tuple:
     """Return (path, value from before, value now) of the first difference from an expectation."""
-    if isinstance(expected, Exactly):
+    if is_a(expected, Exactly):
         if not expected.is_it(now):
             return "", _ANOTHER, now
         expected = expected.expected
@@ -336,9 +336,9 @@ def brief(value) -> str:
         return "another object, to which the function writes"
     if value is _MOVED:
         return "a set after other changes, which goes on in another order"
-    if isinstance(value, Tensor):
+    if is_a(value, Tensor):
         return f"a tensor of shape {list(value.shape)}"
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         return f"an array of {value.dtype}{list(value.shape)}"
     if type(value) in CONTAINERS and (len(value) > 4 or not is_plain(tuple(getattr(value, "values", value.__iter__)()))):
         return f"<{type(value).__name__} of {len(value)}>"
@@ -348,4 +348,5 @@ def brief(value) -> str:
 
 def is_plain(value) -> bool:
     """Return whether a value is a number, a string or a tuple of such, which is compared by value."""
-    return isinstance(value, _VALUES) or (isinstance(value, (tuple, frozenset)) and all(is_plain(v) for v in value))
+    return is_a(value, _VALUES) or (is_a(value, (tuple, frozenset)) and all(is_plain(v) for v in value))
+

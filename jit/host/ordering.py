@@ -145,8 +145,8 @@ class HostLog:
         before = () if is_quiet else self._written(recorder)
         if not is_quiet:
             self.locks.calls_host(call[0])
-        guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in self._reads.guards.items()]
-        stored = [] if is_quiet else [(t, snapshot(t.value())) for t in self._writes.targets.values()]
+        guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in [*self._reads.guards.items()]]
+        stored = [] if is_quiet else [(t, snapshot(t.value())) for t in [*self._writes.targets.values()]]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in (
             *[x for x, *_ in self._known.outside.values()], *self._writes.modules.modules())]
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.inputs.cells]

@@ -19,7 +19,7 @@ from ...ir.dtype import DType
 from ...ir.symbols.symbolic import is_python_class, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.user_code import has_library_methods, is_user_defined
+from ..bytecode.user_code import has_library_methods, is_a, is_user_defined
 from ..errors.errors import UnrepeatableError
 from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
@@ -132,7 +132,7 @@ def is_plain_object(x) -> bool:
         return True
     return (kind.__new__ is object.__new__ and all(map(is_python_class, kind.__mro__[:-1]))
             and kind.__basicsize__ == object.__basicsize__ + _POINTER * _fields(kind)
-            and not isinstance(x, (Module, types.FunctionType)))
+            and not is_a(x, (Module, types.FunctionType)))
 
 
 _POINTER = tuple.__itemsize__

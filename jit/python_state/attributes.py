@@ -18,7 +18,7 @@ from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, follow, static_attribute
-from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
+from ..bytecode.user_code import attributes_of, is_a, is_user_defined, is_user_namespace
 from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
@@ -51,7 +51,7 @@ class DynamicAttributes:
 
     def answer(self, question, text, value, reach):
         """Guard what code queries of an object, a class or a module; `reach(text, cls)` notes its class."""
-        if isinstance(value, type):
+        if is_a(value, type):
             known, _ = self._answer_of_class(question, value)
             for name in (known if question.sets else known & question.assigned) & vars(value).keys():
                 self.writes.add(value, name, "attr", vars(value)[name], f"{text}.{name}")
@@ -75,7 +75,7 @@ class DynamicAttributes:
         for name in question.names & attributes.keys():
             if question.sets or name in question.assigned:
                 self.writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
-            if isinstance(value, type):         # what it holds is not what reading it gives: methods of classes are bound
+            if is_a(value, type):         # what it holds is not what reading it gives: methods of classes are bound
                 self._reads.add_attributes(text, value, (name,))
             else:
                 self._reads.add_attribute(text, value, name, attributes[name])
@@ -232,7 +232,7 @@ class TensorAttributes:
 
     def add(self, value):
         """Note a value that is reached: a tensor that the run has not made was there before."""
-        if not isinstance(value, Tensor) or type(value) in PARTS or _is_new(value):
+        if not is_a(value, Tensor) or type(value) in PARTS or _is_new(value):
             return
         is_held = id(value) in self._inputs.known
         if not is_held:

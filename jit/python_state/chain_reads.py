@@ -28,7 +28,7 @@ from ..bytecode.reads import (
     static_attribute,
     stores_of,
 )
-from ..bytecode.user_code import dict_of, is_instance, is_user_namespace
+from ..bytecode.user_code import dict_of, is_a, is_instance, is_user_namespace
 from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
@@ -297,13 +297,13 @@ class ChainReads:
     def _follow(self, chain, value, only_queries):
         """Visit the objects behind a value. A container of which code only asks for membership or single items, which chains
         of their own lead to, is visited once other code does more with it; so is a set to which code only adds."""
-        owner: Any = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
+        owner: Any = getattr(value, "__self__", None) if is_a(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self._known.containers.append(owner)
         if only_queries and (type(value) in CONTAINERS or (type(owner) is set and value.__name__ in KEEPS_ITEMS)):
             self._unwalked.setdefault(id(owner), (str(chain), owner))
             self._known.objects[id(owner)] = owner
-            for t in [t for t in owner if isinstance(t, Tensor)]:       # to which an argument may be compared
+            for t in [t for t in owner if is_a(t, Tensor)]:       # to which an argument may be compared
                 self._tensors.add(t)
         else:
             self._reachable.walk(str(chain), value)
@@ -349,9 +349,9 @@ class ChainReads:
             return True
         if steps and self.set_rates and (id(follow(base, steps[:-1])), steps[-1][1]) in self.set_rates:
             return True
-        if not steps or self._contents.has_seen(value) or self._known.was_met(value) or isinstance(value, types.ModuleType):
+        if not steps or self._contents.has_seen(value) or self._known.was_met(value) or is_a(value, types.ModuleType):
             return False
-        if isinstance(value, _NAMED) and id(value) in self._known.visited:
+        if is_a(value, _NAMED) and id(value) in self._known.visited:
             return False
         if steps[-1][0] == "attr":
             return self._writes.has_set(follow(base, steps[:-1]), steps[-1][1])

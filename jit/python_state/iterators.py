@@ -16,6 +16,7 @@ from typing import Any
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import is_user_function
+from ..bytecode.user_code import is_a
 from ..errors.errors import RecordingStatus
 
 _POSITIONS = ("line_num", "index")      # attributes of readers of csv files, and of `array.flat`
@@ -29,7 +30,7 @@ def is_library_iterator(value) -> bool:
 
 def is_file(value) -> bool:
     """Return whether a value is a file; those in memory are compared by their content."""
-    return isinstance(value, io.IOBase) and not isinstance(value, (io.StringIO, io.BytesIO))
+    return is_a(value, io.IOBase) and not is_a(value, (io.StringIO, io.BytesIO))
 
 
 def is_open_file(value) -> bool:

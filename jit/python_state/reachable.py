@@ -19,7 +19,9 @@ from ..bytecode.reads import is_user_function, key_text
 from ..bytecode.user_code import (
     attributes_of,
     attributes_of_module,
+    dict_of,
     has_library_methods,
+    is_a,
     is_instance,
     is_library_data,
     is_user_namespace,
@@ -152,7 +154,7 @@ class Reachable:
             seen[id(value)] = self._known.visited[id(value)] = value
             kind: Any = type(value)
             self._known.visited[id(kind)] = kind
-            self._reads.add_class(value if isinstance(value, type) else kind)
+            self._reads.add_class(value if is_a(value, type) else kind)
             self.iterators.see(text, value)
             if is_library_data(value):
                 self._reads.add_data(text, value)
@@ -160,7 +162,7 @@ class Reachable:
             if has_operations(value):
                 self._operands.setdefault(id(value), (value, text))
                 self.on_operand()
-            if isinstance(value, Module):
+            if is_a(value, Module):
                 self._remember(value)
                 below = Module.modules(value) if id(value) not in self._known.outside else ()
                 stack += [(f"a hook of {type(m).__name__}", hook) for m in below for hook in m._hooks.objects()]
@@ -175,7 +177,7 @@ class Reachable:
                 if is_changeable(value) or type(value) in BUFFERS:
                     self._known.objects[id(value)] = value
             stack += self._items_of(text, value, is_argument)
-            if isinstance(value, Tensor):
+            if is_a(value, Tensor):
                 self._tensors.answer_all(text, value)
             elif is_instance(value):
                 if not (is_argument and is_derived(value)):         # (arguments are compared with their classes)
@@ -233,12 +235,12 @@ class Reachable:
 
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
-        attributes = attributes_of_module(owner) if isinstance(owner, Module) else attributes_of(owner)
+        attributes = attributes_of_module(owner) if is_a(owner, Module) else attributes_of(owner)
         return [(name, v) for name, v in attributes.items() if not self._writes.has_set(owner, name)]
 
     def use_all(self, value):
         """Note that code may use a value, if that is a container, and those in it, in any way."""
-        if type(value) in CONTAINERS or isinstance(value, tuple):
+        if type(value) in CONTAINERS or is_a(value, tuple):
             self._use_all(value)
 
     def _use_all(self, value):
@@ -252,14 +254,14 @@ class Reachable:
     def _see_contents(self, text, value):
         """Remember the items of a container, or of the parameter groups of an optimizer."""
         self._contents.see(value, text, self._inputs)
-        groups = getattr(value, "__dict__", {}).get("param_groups")
+        groups = dict_of(value).get("param_groups")
         for i, group in enumerate(groups if type(groups) is list else ()):
             self._contents.see(group, f"{text}.param_groups[{i}]", self._inputs)
         self._writes.copy_container(value, text)
 
     def _items_of(self, text, value, is_argument) -> list:
         """Return (text, value) of the objects to which a container, partial or cached function, method or reference leads."""
-        if type(value) in CONTAINERS or isinstance(value, tuple):
+        if type(value) in CONTAINERS or is_a(value, tuple):
             value = self._contents.before(value)        # what the function has put there is its own, or has another source
             items = value.items() if hasattr(value, "items") else enumerate(value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
@@ -276,10 +278,10 @@ class Reachable:
                 self._known.visited[id(cell)] = cell
                 self._operands.setdefault(id(cell), (cell, f"{text}.__closure__[{i}]"))
             return []
-        if isinstance(value, functools.singledispatchmethod):
+        if is_a(value, functools.singledispatchmethod):
             self._reads.add_hidden(value.dispatcher)
             return [(text, value.func)]
-        if isinstance(value, functools.partial | functools.partialmethod):
+        if is_a(value, (functools.partial, functools.partialmethod)):
             name = f"the arguments of {text}"
             self._use_all((value.args, value.keywords))
             self._see_contents(name, value.keywords)
@@ -296,19 +298,19 @@ class Reachable:
         if type(value) is CACHED:
             self.caches.meet(value)
             return []
-        if isinstance(value, functools.singledispatchmethod):
+        if is_a(value, functools.singledispatchmethod):
             self._reads.add_condition(registry_condition(value.dispatcher))
             return [(text, value.func)]
         if is_lock(type(value)):        # of Python code, around one of C code
             return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
-        if isinstance(value, _WEAK):
+        if is_a(value, _WEAK):
             data: Any = vars(value)["data"]
             self._reads.add_condition(
                 ReadCondition(("weak", id(value)), lambda: data, snapshot(data, self._inputs), f"what {text} holds"))
             return [(f"{text}[...]", ref()) for ref in data if isinstance(ref, weakref.ref)]
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
-        return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []
+        return [(f"{text}()", value())] if is_a(value, weakref.ref) else []
 
 
 def is_walked_anywhere(value) -> bool:

@@ -9,7 +9,7 @@ from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
-from ..bytecode.user_code import is_user_defined, special_names
+from ..bytecode.user_code import is_a, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
@@ -158,7 +158,7 @@ class ReadLog:
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:
-            if isinstance(owner, type | types.ModuleType) and not is_plain(value):      # (not followed as a whole)
+            if is_a(owner, (type, types.ModuleType)) and not is_plain(value):      # (not followed as a whole)
                 self._uses.apply({name: value})
                 self.walker.walk(f"{text}.{name}", value)
             self.guards[id(owner), chain] = Guard(
@@ -195,7 +195,7 @@ class ReadLog:
 
     def add_kind(self, x):
         """Guard the class of an object, unless that is written in C and cannot be replaced."""
-        if isinstance(x, types.ModuleType) or not type(x).__flags__ & IMMUTABLE:
+        if is_a(x, types.ModuleType) or not type(x).__flags__ & IMMUTABLE:
             self._kinds.setdefault(id(x), (x, type(x)))
 
     def guards_on_kinds(self, besides) -> list:
@@ -276,7 +276,7 @@ class ReadLog:
 
     def add_hidden(self, value):
         """Guard the state of a module or function itself, to which a chain leads."""
-        if isinstance(value, Module):
+        if is_a(value, Module):
             self.walker.see_module(value)
         elif type(value) is types.FunctionType and is_user_defined(value):
             self.conditions.setdefault(id(value), FunctionGuard(value))
@@ -284,7 +284,7 @@ class ReadLog:
 
     def add_library(self, text, value):
         """Guard the content of an object of the standard library, whose code is not tracked."""
-        owner = getattr(value, "__self__", value) if isinstance(value, types.BuiltinMethodType | types.MethodType) else value
+        owner = getattr(value, "__self__", value) if is_a(value, (types.BuiltinMethodType, types.MethodType)) else value
         self._add_content(text, owner, held_by(owner))
 
     def _add_content(self, text, owner, content):

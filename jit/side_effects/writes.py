@@ -13,7 +13,7 @@ import numpy as np
 from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
-from ..bytecode.user_code import attributes_of_module, is_user_defined
+from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined
 from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
@@ -86,7 +86,7 @@ class WriteLog:
 
     def copy_container(self, container, text):
         """Remember the items of a list, dict or set that may be of a user class."""
-        if isinstance(container, (list, dict, set)):
+        if is_a(container, (list, dict, set)):
             self.copies.setdefault(id(container), (container, _plain_copy(container), text))
 
     def check_copies(self):

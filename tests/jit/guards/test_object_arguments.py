@@ -445,3 +445,49 @@ def test_an_attribute_that_appears_or_goes_is_seen():
         assert traced(Batch(i)).tolist() == (Batch(i).x * 0.5).tolist()
     assert traced(Batch(1, rate=2.0)).tolist() == [2.0, 4.0, 6.0]
     assert traced(Batch(1)).tolist() == [0.5, 1.0, 1.5]
+
+
+class Compared(Batch):
+    """A class of objects that have no hash."""
+
+    def __eq__(self, other):
+        return isinstance(other, Batch)
+
+
+def to_compared(b, cls):
+    b.__class__ = Compared
+
+
+def to_compared_by_class(b, cls):
+    cls.__eq__ = lambda self, other: True
+    cls.__hash__ = None
+
+
+def to_raising(b, cls):
+    def __eq__(self, other):
+        raise RuntimeError("a comparison of a key")
+    cls.__eq__, cls.__hash__ = __eq__, lambda self: 1
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+@pytest.mark.parametrize("change", [to_compared, to_compared_by_class, to_raising], ids=lambda f: f.__name__)
+def test_keys_hold_objects_whose_class_gets_other_methods(change, is_inside):
+    def life(wrap):
+        class Own(Batch):
+            pass
+
+        def f(b):
+            if is_inside:
+                change(b, Own)
+            return b.x + 1
+
+        step, found = wrap(f), []
+        for i in range(8):
+            b = Own(i)
+            found.append((step(b).tolist(), step(b).tolist(), type(b).__name__))
+            if not is_inside and i > 2:
+                change(b, Own)
+                found.append((step(b).tolist(), type(b).__name__))
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)

@@ -354,3 +354,50 @@ def test_code_that_may_run_after_an_instruction(function):
     at = next(i for i in called if instructions_of(code)[i].offset > loads["host"])
     found = {chain.name for offset, chain in reads_at(code) if offset in offsets_after(code, at)}
     assert found == ORDERS[function]
+
+
+class Computed:
+    """An object whose class computes every attribute in the user's code."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def __getattribute__(self, name):
+        return object.__getattribute__(self, name)
+
+
+class Holder:
+    def __init__(self, a):
+        self.a = a
+
+    def __getattr__(self, name):
+        return self.__dict__["others"][name]
+
+
+@pytest.mark.parametrize("kind", [Computed, Holder])
+def test_objects_that_compute_attributes_around_a_host_step(kind):
+    """Code of users that runs while guards are compared may read what is not yet known."""
+    def life(wrap):
+        held, found = [kind({1, 2}), kind(kind(3)), {"a": kind([1])}], []
+
+        def fn(x):
+            print("value", held[1].a)
+            y = x * len(held[0].a)
+            return y + held[2]["a"].a[0]
+
+        step = wrap(fn)
+        for i in range(8):
+            if i == 2:
+                del held[0].a
+            if i == 4:
+                held[0] = kind({i})
+            if i > 4:
+                held[1].a = kind(i)
+                held[2]["a"] = kind([i])
+            try:
+                found.append(step(ingot.ones(2)).tolist())
+            except Exception as error:
+                found.append(type(error).__name__)
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
