@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.symbolic import is_symbol
+from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.composite_tensors import PARTS
-from ...runtime.core.node import Leaf, Output
+from ...runtime.core.node import Leaf, Output, label_of, shown_edge, source_of, user_attributes
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError
@@ -37,6 +38,30 @@ def hook_numbers_of(edge) -> tuple:
     if type(node) is Leaf:
         return node.hook_numbers()
     return *[at for at, (kind, _) in (node.pre_hooks or {}).items() if kind != "retain"], *(node.post_hooks or ())
+
+
+def name_of_history(t: Tensor) -> tuple:
+    """Return the name of the node behind a tensor, and whether users have set attributes on it."""
+    return () if t.is_leaf else (label_of(t._node), bool(_set_by_users(restored_node(t._node)[0])))
+
+
+def restored_node(edge) -> tuple:
+    """Return (node, number of the result) of an edge; the eager node of a replay's result, if it is restored."""
+    node, index = source_of(edge)
+    return source_of(node.edges[index]) if node.expand is not None and node.rules is not None else (node, index)
+
+
+def _set_by_users(node) -> dict:
+    """Return what users have set on a node, beside what a Function keeps in its ctx."""
+    return {} if node.expand is not None or isinstance(node, FunctionNode) else user_attributes(node)
+
+
+def _state_of(node) -> dict:
+    """Return all that users have set on a node or its ctx, by identity, and the numbers of its hooks."""
+    held = node.attributes() if isinstance(node, FunctionNode) else _set_by_users(node)
+    hooks = tuple(node.pre_hooks or ()), tuple(node.post_hooks or ())
+    return {"hooks": hooks, **{(name, k): id(v) for name, x in held.items() if type(x) is dict for k, v in x.items()},
+            **{name: id(x) for name, x in held.items() if name != "_metadata"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +95,7 @@ class GradientLog:
         self.leaves: dict[int, LeafState] = {}  # by id of the leaf
         self.retained: set = set()              # positions of inputs that keep their gradients from now on
         self.hooked: dict = {}                  # last line that registered a hook: on a tensor from outside (True), or not
+        self._histories: dict = {}              # by id of a node behind an input: (node, `_state_of` it)
         self.detached: list = []                # (position of an input, tensor) of `detach_()`
         self.changed: dict = {}                 # position of an input: (tensor, whether it required grad at first)
         self._first_gradients: list = []        # (tensor with a leaf, its state, weak reference to its first gradient)
@@ -132,11 +158,13 @@ class GradientLog:
                 if grad is not None and (id(t) in self._fixed or id(grad) in reached)]
 
     def guard_hooks(self):
-        """Guard the hooks of captured leaves. No input may get hooks inside, or lose some."""
+        """Guard the hooks of captured leaves. No input may get or lose hooks inside, and no node behind one attributes."""
         r = self._recorder
         if any(hook_numbers_of(edge) != hooks for edge, hooks in r.inputs.hooks.values()):
             r.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function",
                      self.hooked.get(True))
+        if any(_state_of(node) != before for node, before in self._histories.values()):
+            self._refuse_history()
         leaves = [s.leaf for s in self.leaves.values()
                   if s.position is not None and r.inputs.sources[s.position].kind == "captured"]
         if leaves:
@@ -252,6 +280,27 @@ class GradientLog:
     def hooking(self, t: Tensor):
         """A hook is about to be registered on `t`: if that is an input, its hooks before are known by now."""
         self.hooked[self._recorder.link(t).is_outside] = user_line()
+
+    def history_read(self, t: Tensor):
+        """`t.grad_fn` is about to be read. That of an input counts by its name, and takes and gives no attributes."""
+        r = self._recorder
+        position = r.inputs.position_of(t)
+        if position is None or t.is_leaf or r.inputs.histories.get(position) is not t._node:
+            return
+        r.layouts.query(t, name_of_history)
+        node, _ = shown_edge(t._node)
+        if _set_by_users(node):
+            self._refuse_history()
+        self._histories.setdefault(id(node), (node, _state_of(node)))
+
+    def node_read(self, node):
+        """Edges or attributes of a node are about to be read."""
+        if id(node) in self._histories:
+            self._refuse_history()
+
+    def _refuse_history(self):
+        self._recorder.refuse("it uses attributes or edges of the grad_fn of a tensor from outside",
+                              "pass what it reads as an argument, and set attributes outside")
 
     def detaching(self, t: Tensor):
         """`t` is about to lose its history. An input loses it in later calls, too."""

@@ -5,10 +5,9 @@ Eager nodes save memory that a later write may change, and can be differentiated
 nodes where gradients of gradients are asked for.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from ...ir.dtype import DType
@@ -18,9 +17,10 @@ from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device import Device
-from ...runtime.core.node import ComplexNode, Leaf, Node, Output, label_of, source_of
+from ...runtime.core.node import ComplexNode, Leaf, Node, Output, label_of, source_of, user_attributes
 from ...runtime.core.tensor import Size, Tensor
 from ...runtime.nn.base.parameter import Parameter
+from ..bytecode.user_code import is_global
 from ..proxies.lazy_scalars import LazyScalar
 from .backward import key_of
 from .inputs import OUTSIDE
@@ -97,6 +97,7 @@ class TapeNode:
     inexact_outs: Any
     results: frozenset
     hooks: tuple = ((), ())         # before its rule, as (which result, hook), and behind it
+    attributes: tuple = ()          # what users have set on it, as (name, value)
     is_used_up: bool = False        # whether a backward frees it
     error: str = ""                 # the message with which its rule raises, as the function has overwritten what it reads
 
@@ -159,7 +160,7 @@ class Tape:
         if self.refusal:
             return replace(self, nodes=(), roots=(), memories=[])
         nodes = [replace(n, saved=numbered(n.saved), params=numbered(n.params) if n.kind is FunctionNode else n.params,
-                         hooks=numbered(n.hooks)) for n in self.nodes]
+                         hooks=numbered(n.hooks), attributes=numbered(n.attributes)) for n in self.nodes]
         return replace(self, nodes=tuple(nodes), memories=[])
 
 
@@ -186,17 +187,24 @@ def shared_memories(recorder, tape, results, outputs, nodes) -> list:
     """Return for each memory of a tape a `SharedMemory`, or None if the memory is the run's own. Memory that no eager
     node saved is left out unless some of `nodes`, the backward's, read it. It comes last, so the others keep their numbers."""
     read, places = {x for n in nodes for x in n.inputs if type(x) is Value}, {}
+    stores = [_store_of(recorder, memory) for memory in tape.memories]
     for slot in _slots_in([n.saved for n in tape.nodes]):
-        places.setdefault(slot.value, set()).add(slot.memory)
+        places.setdefault(slot.value, set()).add(None if slot.memory is None else stores[slot.memory])
     found = []
-    for number, memory in enumerate(tape.memories):
+    for memory, store in zip(tape.memories, stores):
         if memory.savers or not read.isdisjoint(memory.values):
             shared = _shared_memory(recorder, memory, results, outputs)
-            if shared is not None and any(places.get(v, set()) - {number} for v in (*memory.values, shared.whole)):
+            if shared is not None and any(places.get(v, set()) - {store} for v in (*memory.values, shared.whole)):
                 results_of = memory.results or frozenset(range(len(tape.roots)))        # hooks of any may read it
                 shared = shared._replace(results=results_of, is_apart=True)
             found.append(shared)
     return found
+
+
+def _store_of(recorder, memory) -> int:
+    """Return the identity of a memory: inputs over one storage, with a cell each, lie in one memory."""
+    cell = memory.cell
+    return id(recorder.swaps.storage_before(cell.root) if recorder.inputs.is_from(cell, *OUTSIDE) else cell)
 
 
 def _slots_in(saved) -> list:
@@ -230,13 +238,6 @@ def tape_of(recorder, results) -> Tape:
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), slice, Size, DType, Device, Aval)
 
 
-def _is_global(x) -> bool:
-    """Return whether an object is a function or class that a module defines."""
-    if not isinstance(x, (type, FunctionType, BuiltinFunctionType)):
-        return False
-    return getattr(sys.modules.get(x.__module__ or ""), x.__qualname__, None) is x
-
-
 class _Reader:
     """One walk along the tape of a run that has just ended."""
 
@@ -244,6 +245,7 @@ class _Reader:
         self._results = {id(t): i for i, t in enumerate(results)}
         self._owners = [base_of(t)._node for t in results]
         self._kept_results: set = set()
+        self._holders: set = set()          # ids of containers and functions around what is being kept
         stops = recorder.inputs.ends()
         self._recorder = recorder
         self._stops = {key_of(edge): position for position, edge in stops.items()}
@@ -306,12 +308,14 @@ class _Reader:
         kind: Any = type(node) if type(node) in OWN else type(node).__base__       # (once shown, it has a class of its name)
         if kind not in OWN or node.run is not None or type(node.saved) is not tuple:
             self._refusal = f"{node.label} is no operator of ingot's own"
+        attributes = tuple([(name, self._kept(x, "the grad_fn of a result", node, numbers))
+                            for name, x in user_attributes(node).items()])
         if self._refusal:
             return TapeNode(Node, None, {}, (), (), None, None, results)
         traced = node.traced or (None,) * len(node.saved)
         saved = tuple([self._saved(*pair, memories, node.guards) for pair in zip(node.saved, traced)])
         return TapeNode(kind, node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
-                        node.outs, node.inexact_outs, results, hooks, node.is_used_up, error)
+                        node.outs, node.inexact_outs, results, hooks, attributes, node.is_used_up, error)
 
     def _hooks_of(self, node, numbers) -> tuple:
         """Return the hooks of a node, those of `retain_grad()` aside, which only note what arrives."""
@@ -346,17 +350,23 @@ class _Reader:
             if result is not None:
                 self._kept_results.add(result)
             return KeptTensor(Slot(r.value_of(x), None), None if is_own else self._edge(x._node, numbers), index, result)
-        if kind in _PLAIN or is_symbol(x) or _is_global(x):
+        if kind in _PLAIN or is_symbol(x) or is_global(x):
             return x
         if known is not None and (id(x) in known.outside or id(x) in known.objects or id(x) in known.modules):
             return x
-        if kind in (tuple, list, set, frozenset, dict) and (known is None or not known.was_met(x)):
-            items = x.items() if kind is dict else x
-            return KeptItems(kind, tuple([self._kept(part, owner, node, numbers) for part in items]))
-        if kind is FunctionType and not x.__kwdefaults__:
-            cells = [c.cell_contents for c in x.__closure__ or ()]
-            return KeptFunction(x, self._kept(x.__defaults__, owner, node, numbers),
-                                tuple([self._kept(part, owner, node, numbers) for part in cells]))
+        is_own = kind in (tuple, list, set, frozenset, dict) and (known is None or not known.was_met(x))
+        is_own_function = kind is FunctionType and not x.__kwdefaults__ and not x.__dict__
+        if (is_own or is_own_function) and id(x) not in self._holders:
+            self._holders.add(id(x))
+            try:
+                if is_own:
+                    items = x.items() if kind is dict else x
+                    return KeptItems(kind, tuple([self._kept(part, owner, node, numbers) for part in items]))
+                cells = [c.cell_contents for c in x.__closure__ or ()]
+                return KeptFunction(x, self._kept(x.__defaults__, owner, node, numbers),
+                                    tuple([self._kept(part, owner, node, numbers) for part in cells]))
+            finally:
+                self._holders.discard(id(x))
         self._refusal = f"{owner} holds a {kind.__name__} that calls could not make again"
         return None
 

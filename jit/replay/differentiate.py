@@ -21,7 +21,7 @@ from ...runtime.state.structure import add_hook
 from ..guards.snapshot import looks_like, snapshot
 from ..recorder.backward import key_of
 from .compile_segment import Region, Result
-from .restore_tape import SavedView, restored
+from .restore_tape import SavedView, reads_of_call, restored, values_for_users
 from .symbolic_job import job_of
 
 
@@ -147,7 +147,7 @@ class Differential:
         nodes = [*dict.fromkeys([n for steps in views.values() for n in steps]), *nodes]
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
-                                + [v for v in everything if v not in own])
+                                + [v for v in (*everything, *values_for_users(back.tape)) if v not in own])
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         roots = {m.whole: m for m in memories if m.whole is not None and (m.kind != "input" or m.whole.node is not None)}
@@ -272,8 +272,6 @@ class TraceNode:
     name = Node.name
     __repr__ = Node.__repr__
     _sequence_nr = Node._sequence_nr
-    register_hook = Node.register_hook
-    register_prehook = Node.register_prehook
 
     def release(self):
         """Free the nodes of the results through which a backward went; what other results need stays."""
@@ -400,28 +398,43 @@ class TraceNode:
     def _kept(self) -> str:
         """Return what keeps the eager nodes from being restored, or an empty text."""
         d = self.differential
+        if d is None:
+            return "a backward inside of it has used up what it had saved"
         if not {str(e.exception) for e in d.errors} <= {n.error for n in d.tape.nodes}:
             return "its backward raises"
-        if self.residuals is None:
+        if self.residuals is None and reads_of_call(d.tape):
             return "what it had saved is freed"
-        if d.passing and any(which == "node" for which, _ in (self.pre_hooks or {}).values()):
-            return "a hook of a node looks at a result of it from which it computes others"
         return d.tape.refusal
 
-    def expand(self, engine):
-        """Restore the eager nodes, which from now on are behind this one."""
+    def expand(self):
+        """Restore the eager nodes, which from now on are behind this one. Those that a backward has used up have no arrays."""
         d = self.differential
-        if self.rules is None and d is not None and not self._kept():
-            self.rules, self.edges = restored(self, {number: a for (_, number), a in zip(d.residuals, self.residuals)})
+        if self.rules is None and not self._kept():
+            arrays = {number: a for (_, number), a in zip(d.residuals, self.residuals or ())}
+            self.rules, self.edges = restored(self, None if self.residuals is None else arrays)
             self.residuals = None
             for i, edge in enumerate(self.edges):
                 root, index = source_of(edge)
                 _show_at(root, index, i, hooks_of(self, "pre_hooks"), len(self.outs))
 
+    def own_edge(self, index):
+        """Return the edge to the eager node of a result, with its attributes, hooks and edges; to this node, which refuses
+        these, if eager nodes cannot be restored."""
+        self.expand()
+        if self.rules is not None and self.edges[index] is not None:
+            return self.edges[index]
+        if not isinstance(self, WholeNode):
+            self.__class__ = WholeNode
+        return Output(self, index)
+
+    def hooking(self, index):
+        """A hook is about to look at a result. If others are computed from it, its gradient arrives at its eager node."""
+        if self.differential is not None and index in self.differential.passing:
+            self.expand()
+
     def edge_past(self, edge):
-        """Return the edge to the restored node of a result; that to this node where hooks look at it as a whole."""
-        is_seen = self.post_hooks or any(which == "node" for which, _ in (self.pre_hooks or {}).values())
-        return edge if self.rules is None or is_seen else self.edges[edge.index]
+        """Return the edge to the restored node of a result, or the edge itself."""
+        return edge if self.rules is None else self.edges[edge.index]
 
     def hand_over_targets(self, engine):
         """Let the caller look at gradients of results at the eager nodes: gradients of gradients also come there by saved
@@ -439,6 +452,33 @@ class TraceNode:
             return results[g.values[0]]
         make = bound_values(g.make, self.symbols) if has_symbols(g.make) else g.make
         return make(*[wrap(results[at]) for at in g.values])
+
+
+class WholeNode(TraceNode):
+    """The node for one replay in the hands of a user, where eager nodes cannot be restored. It is that of all results, so it
+    takes no attributes and no hooks, which belong to the node of one."""
+
+    def _refusal(self, what) -> str:
+        return (f"{what} of the grad_fn of a result of a traced function cannot be used, since {self._kept()}; do so inside of "
+                "the function")
+
+    def __setattr__(self, name, value):
+        if name not in self.__dict__ and not hasattr(TraceNode, name):
+            raise AutogradError(self._refusal(f"the attribute {name}"))
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name):
+        raise AttributeError(self._refusal(f"the attribute {name}"))
+
+    @property
+    def metadata(self) -> dict:
+        raise AutogradError(self._refusal("the metadata"))
+
+    def register_hook(self, hook):
+        """Raise. `hook` is ignored: it is not registered."""
+        raise AutogradError(self._refusal("a hook"))
+
+    register_prehook = register_hook
 
 
 def _show_at(root, index, i, table, count):

@@ -7,6 +7,7 @@ derivatives of any order, vmap over them, and forward mode are eager's.
 from types import CellType, FunctionType
 from typing import NamedTuple
 
+from ...ir.graph.graph import Value
 from ...ir.opdef.aval import Aval
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
@@ -26,8 +27,32 @@ class SavedView(NamedTuple):
     chain: tuple
 
 
+def reads_of_call(tape) -> bool:
+    """Return whether hooks or attributes of a tape hold tensors or numbers of the call, which its node frees with the rest."""
+    return any(type(part) in (KeptNumber, KeptTensor) for n in tape.nodes for part in _parts(_held_for_users(n)))
+
+
+def values_for_users(tape) -> list:
+    """Return the values of the forward that users may read at eager nodes, whether or not a rule reads them."""
+    found = [part.value for n in tape.nodes
+             for part in _parts((_held_for_users(n), n.saved if n.kind is FunctionNode else ())) if type(part) is Slot]
+    return [v for v in found if type(v) is Value]
+
+
+def _held_for_users(n):
+    return n.hooks, n.attributes, n.params.get("attributes", {}) if n.kind is FunctionNode else {}
+
+
+def _parts(x):
+    """Yield the parts of nested tuples and dictionaries, and these themselves."""
+    yield x
+    for part in (x.values() if type(x) is dict else x) if isinstance(x, (tuple, dict)) else ():
+        yield from _parts(part)
+
+
 def restored(trace_node, arrays) -> tuple:
-    """Return (nodes of the tape, edges of the results) for the node of a replay; `arrays` are its saved values by number."""
+    """Return (nodes of the tape, edges of the results) for the node of a replay; `arrays` are its saved values by number, or
+    None if all nodes are used up."""
     d = trace_node.differential
     restorer = _Restorer(trace_node, arrays, dict(zip(d.wanted, trace_node.ends)))
     nodes = [restorer.node(spec) for spec in d.tape.nodes]
@@ -40,7 +65,7 @@ class _Restorer:
     def __init__(self, trace_node, arrays, ends):
         self._of, self._arrays, self._ends = trace_node, arrays, ends
         self._made: list = []
-        self._example = next(iter(arrays.values()), None)
+        self._example = None if arrays is None else next(iter(arrays.values()), None)
 
     def edge(self, e):
         if e is None:
@@ -54,6 +79,8 @@ class _Restorer:
         own: list = []          # (its results among what it keeps, their index)
         node = self._function(spec, own) if spec.kind is FunctionNode else self._operator(spec)
         node.number = self._of.number - 1 + (len(self._made) + 1) / (len(self._of.differential.tape.nodes) + 1)
+        for name, x in spec.attributes:
+            setattr(node, name, self._kept(x, own))
         for which, hook in spec.hooks[0]:
             add_hook(hooks_of(node, "pre_hooks"), (which, self._kept(hook, own)))
         for hook in spec.hooks[1]:
@@ -115,6 +142,8 @@ class _Restorer:
             return tuple([self._saved(part, guards) for part in x])
         if type(x) is not Slot:
             return self._plain(x)
+        if self._arrays is None:
+            return None
         if isinstance(x.value, Aval):       # no rule of a wanted gradient reads it
             aval = self._plain(x.value)
             return zeros_on_device_of(self._example, aval.shape, aval.dtype.np)

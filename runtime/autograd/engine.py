@@ -416,7 +416,7 @@ def expand_nodes(roots, engine):
         if type(node) is Leaf:
             continue
         if node.expand is not None:
-            node.expand(engine)
+            node.expand()
         for edge in node.edges:
             source = edge.source if type(edge) is Output else edge
             if source is not None and source.expand is not None:

@@ -10,7 +10,7 @@ from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
 from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
-from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, overwritten_error, successor
+from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, notice, overwritten_error, successor
 from ..core.storage import Storage, user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap
 from ..core.writes import Passed, rewrite_history
@@ -86,6 +86,9 @@ class FunctionCtx:
         self._to_save, self._for_forward = (*self._to_save, *self._for_forward), ()
 
 
+_OF_NODE = frozenset(("cls", "ctx", "inputs"))
+
+
 class FunctionNode(Node):
     """Node of a Function's results. Attributes of the ctx are visible on it."""
 
@@ -102,8 +105,19 @@ class FunctionNode(Node):
         if tls.m.anomaly:
             self.line = user_line()
 
+    def __setattr__(self, name, value):
+        """Set an attribute. Attributes of users lie in the ctx, where their backward reads them."""
+        if name in _OF_NODE or hasattr(FunctionNode, name):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.ctx, name, value)
+
     label = property(lambda self: self.cls.__name__ + "Backward")
-    metadata = property(lambda self: self.ctx.metadata)
+
+    @property
+    def metadata(self) -> dict:
+        notice(self)
+        return self.ctx.metadata
 
     @property
     def saved_memory(self):
@@ -138,6 +152,7 @@ class FunctionNode(Node):
     def __getattr__(self, attribute):
         if attribute in ("ctx", "cls"):
             raise AttributeError(attribute)
+        notice(self)
         return getattr(self.ctx, attribute)
 
     def run(self, engine, slots):

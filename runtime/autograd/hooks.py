@@ -39,6 +39,8 @@ def register_hook(self, hook) -> RemovableHandle:
     if type(self._node) is Leaf:
         return add_hook(hooks_of(self._node, "hooks"), hook)
     node, index = source_of(self._node)
+    if node.expand is not None:
+        node.hooking(index)
     return add_hook(hooks_of(node, "pre_hooks"), (index, hook))
 
 

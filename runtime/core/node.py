@@ -74,7 +74,7 @@ class Node:
 
     run: Any = None             # of nodes without rules: run(engine, gradients of the results)
     looks_inside: Any = None    # of nodes whose results depend on each other: shows gradients to hooks
-    expand: Any = None          # of nodes that stand for many: puts these behind it, before their rules run on tensors
+    expand: Any = None          # of nodes that stand for many: puts these behind it
     outs: Any = None            # avals of several results
     inexact_outs: Any = None    # numbers of the results that can carry gradients
     pre_hooks: Any = None
@@ -104,6 +104,7 @@ class Node:
     @property
     def metadata(self) -> dict:
         """A dict for user data."""
+        notice(self)
         return self.__dict__.setdefault("_metadata", {})
 
     def _sequence_nr(self) -> int:
@@ -112,6 +113,7 @@ class Node:
     @property
     def next_functions(self):
         """The edges as (node, output index) pairs."""
+        notice(self)
         return next_functions(self.edges)
 
     @property
@@ -236,9 +238,30 @@ class Node:
         return f"<{self.label}>"
 
 
+def notice(node):
+    """Tell a recorder that edges or attributes of a node are about to be read."""
+    recorder = tls.m.recorder
+    if recorder is not None:
+        recorder.gradients.node_read(node)
+
+
+def user_attributes(node) -> dict:
+    """Return what users have set on a node, its metadata among that."""
+    return {name: value for name, value in node.__dict__.items()
+            if not hasattr(type(node), name) and (name != "_metadata" or value)}
+
+
 def next_functions(edges) -> tuple:
     """Return edges for users: (node, number of the result), or (None, 0) where no gradient goes."""
-    return tuple([(shown(e.source), e.index) if type(e) is Output else (shown(e), 0) for e in edges])
+    return tuple(map(shown_edge, edges))
+
+
+def shown_edge(edge) -> tuple:
+    """Return (node, number of the result) of an edge for users. A node that stands for many gives the one of this result."""
+    node, index = source_of(edge)
+    if node is not None and node.expand is not None:
+        node, index = source_of(node.own_edge(index))
+    return shown(node), index
 
 
 def shown(node):

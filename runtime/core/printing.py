@@ -154,7 +154,7 @@ def _suffixes(t) -> list:
         found.append(f"dtype={t.dtype!r}")
     if t._a.__class__ is DeviceArray:
         found.insert(0, f"device='{t.device}'")
-    if t.grad_fn is not None:
+    if not t.is_leaf:
         found.append(f"grad_fn=<{label_of(t._node)}>")
     elif t.requires_grad:
         found.append("requires_grad=True")

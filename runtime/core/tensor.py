@@ -14,7 +14,7 @@ from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
 from ..state.mode import Defaults, tls
-from .node import Leaf, Output, aval_of, shown
+from .node import Leaf, aval_of, shown_edge
 from .storage import Storage, borrowed
 
 _new = object.__new__
@@ -212,11 +212,14 @@ class Tensor:
         node = self._node
         if node is None or type(node) is Leaf:
             return None
-        return shown(node.source if type(node) is Output else node)
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.gradients.history_read(self)
+        return shown_edge(node)[0]
 
     @property
     def output_nr(self) -> int:
-        return self._node.index if type(self._node) is Output else 0
+        return 0 if self.is_leaf else shown_edge(self._node)[1]
 
     @property
     def grad(self) -> "Tensor | None":

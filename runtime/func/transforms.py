@@ -14,8 +14,8 @@ from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.engine import reach
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
-from ..autograd.graph_edges import ends_of, source_of
-from ..core.node import Leaf, Node
+from ..autograd.graph_edges import ends_of
+from ..core.node import Leaf, Node, source_of
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from ..pytree.pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 from ..state.mode import tls

@@ -262,6 +262,10 @@ class SampleGradients:
         if not is_batched(t):
             self._log.hooking(t)
 
+    def history_read(self, t):
+        if not is_batched(t):
+            self._log.history_read(t)
+
     def detaching(self, t):
         if not is_batched(t):
             self._log.detaching(t)

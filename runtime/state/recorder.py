@@ -15,6 +15,8 @@ class GradientEvents(Protocol):
     def leaf_read(self, leaf): ...                          # the gradient of a leaf is about to be read
     def leaf_set(self, leaf): ...                           # the gradient of a leaf was replaced
     def hooking(self, t): ...                               # a hook is about to be registered on `t`
+    def history_read(self, t): ...                          # `t.grad_fn` is about to be read
+    def node_read(self, node): ...                          # edges or attributes of a node are about to be read
     def detaching(self, t): ...                             # `t` is about to lose its history
     def requires_grad_changing(self, t): ...                # `t.requires_grad` is about to be set, perhaps to its old value
     def requires_grad_started(self, t): ...                 # `t` became a leaf that requires grad

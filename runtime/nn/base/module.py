@@ -170,7 +170,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         self._check_name(name, "_parameters", "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise DTypeError(f"cannot register {type(param).__name__} as parameter '{name}': it takes a Parameter or None")
-        if param is not None and param.grad_fn is not None:
+        if param is not None and not param.is_leaf:
             raise ArgumentError(f"parameter '{name}' must be a leaf; it was computed. Compute it in forward() instead")
         self._parameters[name] = None if param is None else after_hooks(PARAMETER_HOOKS, self, name, param)
 

@@ -142,6 +142,13 @@ ERRORS = [Row(*row) for row in (
      "    def forward(ctx, x):\n        ctx.n = 0\n        return x * 1\n    @staticmethod\n"
      "    def backward(ctx, g):\n        ctx.n += 1\n        return g\ndef f(x):\n    return F.apply(x * w)",
      r"F\.backward.*ctx", "inside"),
+    ("iterator that a hook moves on",
+     "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    y = x * w\n    steps = iter([1., 2.])\n"
+     "    y.register_hook(lambda g: g * next(steps))\n    return y",
+     "a hook.*changes an object", "inside"),
+    ("attribute of a grad_fn from outside",
+     "w = ingot.ones(3, requires_grad=True)\ny = w * 2\ny.grad_fn.mark = 1\ndef f(x):\n    return x * y * y.grad_fn.mark  #!",
+     "the grad_fn of a tensor from outside", "argument"),
     ("hook at backward",
      "log = []\nw = ingot.ones(3, requires_grad=True)\ndef f(x):\n    y = x * w\n"
      "    y.register_hook(lambda g: log.append(1))\n    return y",

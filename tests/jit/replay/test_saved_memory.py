@@ -73,3 +73,51 @@ def test_a_write_after_the_call_gives_the_gradient_of_eager_or_raises(name, writ
             if write == "an unseen write":          # a replay may refuse to follow it
                 a = [y if x == "AutogradError" else x for x, y in zip(a, b)]
             assert a == b, (which, roots, i)
+
+
+class Saving(ingot.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.x = x
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * 2 + x + ctx.x.sin()
+
+
+# Of a view and the leaf in whose memory it lies.
+OVER_ONE_MEMORY = {
+    "a function": lambda a, w: (Saving.apply(a) * 1, w),
+    "functions of both": lambda a, w: (Saving.apply(a) * 1, Saving.apply(w) * 1),
+    "a hook": lambda a, w: hooked(a, w),
+    "operators": lambda a, w: (a.sin() * a, w * w),
+    "operators on parts": lambda a, w: (a * w[:1], a.exp() * w[1:]),
+    "the leaf last": lambda a, w: (Saving.apply(w[:1] * 1) + a, a * 2),
+}
+
+
+def hooked(a, w):
+    y = a * 2
+    y.register_hook(lambda g: g * a.detach() + w.detach()[:1])
+    return y * 1, w
+
+
+@pytest.mark.parametrize("is_passed", [False, True])
+@pytest.mark.parametrize("write", ["nothing", "an unseen write", "a write without history", "a part"])
+@pytest.mark.parametrize("name", OVER_ONE_MEMORY)
+def test_inputs_over_one_memory_are_saved_there(name, write, is_passed):
+    def life(wrap):
+        w, found = ingot.tensor([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]], dtype=f64, requires_grad=True), []
+        f = wrap(OVER_ONE_MEMORY[name] if is_passed else lambda a: OVER_ONE_MEMORY[name](a, w))
+        for _ in range(3):
+            w.grad, (a, _) = None, w.split(1)
+            results = f(a, w) if is_passed else f(a)
+            WRITES[write](w)
+            found.append(ended(lambda results=results: sum([t.sum() for t in results]).backward()))
+            found.append(None if w.grad is None else w.grad.tolist())
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)
