@@ -5,7 +5,7 @@ count as they do in eager mode. It ends at the inputs.
 """
 
 from bisect import insort_left
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import replace
 from operator import attrgetter
 
@@ -20,7 +20,7 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..guards.frames import unprofiled
-from ..proxies.new_objects import is_plain_object
+from .backward_state import BackwardState, outside_ids
 from .recording import Gradient, RecordedBackward, RecordedError
 
 _number = attrgetter("number")
@@ -81,29 +81,6 @@ def _check_pure(recorder, before, steps):
                         "call backward() inside of the traced function", None if node is None else node.line)
 
 
-def _held_by(node):
-    """Return what the user has stored in the ctx of a Function, for comparison by identity; None for other nodes."""
-    return [(name, _content_of(x, {})) for name, x in node.attributes().items()] if isinstance(node, FunctionNode) else None
-
-
-def _content_of(x, seen):
-    """Return an object with the items of containers, and the attributes of plain objects, below it."""
-    if id(x) in seen:
-        return x
-    seen[id(x)] = x
-    if isinstance(x, (list, tuple, set, frozenset, deque)):
-        return x, [_content_of(part, seen) for part in x]
-    if isinstance(x, dict):
-        return x, [(k, _content_of(v, seen)) for k, v in x.items()]
-    return (x, _content_of(vars(x), seen)) if is_plain_object(x) and hasattr(x, "__dict__") else x
-
-
-def _is_same(a, b) -> bool:
-    if type(a) is not type(b) or type(a) not in (list, tuple):
-        return a is b
-    return len(a) == len(b) and all(map(_is_same, a, b))
-
-
 def _gradients_at(recorder, stops, found) -> dict:
     return {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
 
@@ -135,17 +112,34 @@ class _Walk(Backward):
         for i, (edge, g) in enumerate(zip(edges, gradients)):
             self._arrives(edge, g, frozenset((i,)))
         m = tls.m
-        before = m.grad, m.autocast
+        mode = m.grad, m.autocast
         m.grad, m.autocast = False, None
         try:
             order = unprofiled(self._order, [_source(e) for e in edges])
+            outside = unprofiled(outside_ids, self._recorder)
+            before = unprofiled(self._state_of, order, outside)
             if m.own_code is not None and unprofiled(self._runs_no_user_code, order):
                 m.own_code(self._go, order)
             else:
                 self._go(order)
+            unprofiled(self._check_state, order, outside, before)
         finally:
-            m.grad, m.autocast = before
+            m.grad, m.autocast = mode
         return unprofiled(self._found)
+
+    def _state_of(self, order, outside) -> list:
+        """Return (node, state that it leads to) for those of some nodes that run code of users."""
+        return [(node, BackwardState(node, outside)) for node in order
+                if not self._is_end(node) and (isinstance(node, FunctionNode) or node.pre_hooks or node.post_hooks)]
+
+    def _check_state(self, order, outside, before):
+        """Raise if user code in the backward changed state of the call: replays run no user code there."""
+        for (node, was), (_, state) in zip(before, self._state_of(order, outside)):
+            if not state.is_as(was):
+                name = f"{node.cls.__name__}.backward" if isinstance(node, FunctionNode) else "a hook"
+                what = "what its ctx holds" if isinstance(node, FunctionNode) else "an object that it holds"
+                raise TraceError(f"this function cannot be traced: {name}, which runs when backward() comes, after the call, "
+                                 f"changes {what}; call backward() inside of the traced function")
 
     def _found(self) -> dict:
         return {e: g for e in self.stops if (g := self._gradient_at(e)) is not None}
@@ -163,7 +157,6 @@ class _Walk(Backward):
                 continue
             nodes = self._recorder.builder.nodes
             first, reach = len(nodes), self.reach[node]
-            held = unprofiled(_held_by, node)
             try:
                 grads = self.through(node, g)
             except TraceError:
@@ -173,10 +166,6 @@ class _Walk(Backward):
                     raise
                 self.errors.append(RecordedError(e.with_traceback(None), reach, frozenset(self.passed)))
                 continue
-            if held is not None and not _is_same(held, unprofiled(_held_by, node)):
-                raise TraceError(f"this function cannot be traced: {node.cls.__name__}.backward, which runs when backward() "
-                                 "comes, after the call, changes what its ctx holds; call backward() inside of the traced "
-                                 "function")
             self.rules.update(dict.fromkeys(nodes[first:], reach))
             for edge, grad in zip(node.edges, grads):
                 if edge is not None and grad is not None:
