@@ -3,7 +3,6 @@ itself."""
 
 import importlib.util
 import operator
-import sys
 import types
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -210,14 +209,13 @@ def _stored_in(ins) -> str | None:
     return moves[0][1] if moves and moves[0][0] else None
 
 
-def imported(module, level, package) -> types.ModuleType | None:
-    """Return a module that code imports, once it is loaded; none of ingot's."""
+def imported_name(module: str, level: int, package) -> str | None:
+    """Return the whole name of a module that code imports; None for ingot's, and for names that lead to none."""
     try:
         name = importlib.util.resolve_name("." * level + module, package) if level else module
     except ImportError:
         return None
-    found = sys.modules.get(name)
-    return found if isinstance(found, types.ModuleType) and name.partition(".")[0] != INGOT else None
+    return name if name.partition(".")[0] != INGOT else None
 
 
 @of_code()

@@ -1,11 +1,29 @@
-"""Guard on `sys.modules`, in which code looks up modules by names that no chain shows."""
+"""Guards on `sys.modules`: on the module that an import finds, and on all where code looks them up by names that no chain
+shows."""
 
 import sys
 import types
 from operator import is_
 
+from ..bytecode.reads import MISSING
 from ..bytecode.user_code import is_own, is_user_namespace
 from .guards import Condition
+
+
+class ImportedModule(Condition):
+    """The same module is loaded under a name, or still none is."""
+
+    def __init__(self, name: str, module):
+        self.identity, self.expected = ("imported module", name), module
+
+    def holds(self) -> bool:
+        return sys.modules.get(self.identity[1], MISSING) is self.expected
+
+    def covers(self, other) -> bool:
+        return self.expected is other.expected
+
+    def __str__(self):
+        return f"the module {self.identity[1]} in sys.modules, which the function imports, was loaded, replaced or removed"
 
 
 class LoadedModules(Condition):

@@ -7,6 +7,7 @@ condition. An unknown function is refused.
 
 import builtins
 import functools
+import importlib.util
 import inspect
 import operator
 import os
@@ -99,6 +100,7 @@ _IN_C = (types.BuiltinFunctionType, types.WrapperDescriptorType)
 _GETENV = os.getenv.__code__
 _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
 _THREAD = threading.current_thread.__code__
+_FIND_MODULE = frozenset((importlib.import_module.__code__, importlib.util.find_spec.__code__))
 _FORWARD = run_forward.__code__
 _FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
@@ -112,7 +114,7 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
 
 WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
-    _GETENV, _THREAD, *_SETTINGS, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
+    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
 
 
 # Module -> why a call of its functions is refused, and the way out.
@@ -164,6 +166,8 @@ class CallPolicy:
             recorder.reads.defers = False       # nobody replays this recording
         elif code is _FORWARD:
             self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
+        elif code in _FIND_MODULE and works_for_user(frame):
+            self._chains.imports(frame.f_locals["name"], 0, frame.f_locals["package"])
         elif code is IS_ENABLED and works_for_user(frame):
             reads.add_condition(level_condition(frame.f_locals["self"], frame.f_locals["level"]))
         elif code is _THREAD and is_user(frame.f_back):
@@ -304,7 +308,7 @@ class CallPolicy:
                                      "reads has no guards; do so outside of it")
 
     def _by_name(self, call, function, args):
-        """Note a call that looks up, sets or lists attributes by name, takes them from base classes, or imports a module."""
+        """Note a call that looks up, sets or lists attributes by name, or takes them from base classes."""
         kind, attributes = type(function), self._chains.attributes
         if kind is types.WrapperDescriptorType and type(args[0]) in _FIELDS and len(args) > 1:       # `Class.field.__get__(x)`
             self._attribute(call, _FIELD_CALLS.get(function.__name__), args[1], args[0].__name__)
@@ -326,8 +330,6 @@ class CallPolicy:
             return
         elif function in (isinstance, issubclass) and len(args) == 2:
             self._asks_for_class(function, *args)
-        elif function is builtins.__import__:
-            self._chains.imports(args[0], call.frame.f_globals.get("__package__"))
         elif function in (dir, vars):
             attributes.query_all(args[0], function is dir)
         elif function in (setattr, delattr):
@@ -336,6 +338,18 @@ class CallPolicy:
             attributes.query(*args[:2])
         elif function is getattr and len(args) > 1:
             self._attribute(call, getattr, *args[:2])
+
+    def _imports(self, call, args, kwargs):
+        """Note a call of `__import__` with operands, or with unknown ones (None)."""
+        if args is None:
+            self._chains.imports(None, 0, None)
+            return
+        try:
+            given = inspect.signature(builtins.__import__).bind(*args, **kwargs).arguments
+        except TypeError:           # which the call raises, too
+            return
+        package = (given.get("globals") or call.frame.f_globals).get("__package__")
+        self._chains.imports(given["name"], given.get("level", 0), package)
 
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
@@ -389,6 +403,8 @@ class CallPolicy:
             self._reachable.takes_number(args)
         elif function is sys._getframe or function is inspect.currentframe:
             self._status.first_time = f"{function.__name__}() was called at {call.line}, and looks at what else runs"
+        if function is builtins.__import__:
+            self._imports(call, args, kwargs)
         if args is None:
             self._by_any_name(call, function)
         elif args:

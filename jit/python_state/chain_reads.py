@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.attribute_queries import imported, imports_of
+from ..bytecode.attribute_queries import imported_name, imports_of
 from ..bytecode.branches import reads_with
 from ..bytecode.reads import (
     ARGUMENT,
@@ -32,7 +32,7 @@ from ..bytecode.user_code import dict_of, is_a, is_instance, is_user_namespace
 from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.loaded_modules import LoadedModules
+from ..guards.loaded_modules import ImportedModule, LoadedModules
 from ..guards.locations import RESTORED, Location, StateInputs, item_of, read, root_value
 from ..guards.snapshot import (
     CONTAINERS,
@@ -72,7 +72,9 @@ class ChainReads:
         self._calls: dict = {}          # chain -> calls that take its value there
         self._compared: frozenset = frozenset()     # chains that the code compares by identity
         self._unwalked: dict = {}       # by id: (name, container of which code only asked for membership or single items)
-        self._imports: list = []        # (module and level, steps, package) of what code reads of modules that it imports
+        # Reads of modules that code imports: (module and level, steps, package).
+        self._imports: list[tuple[tuple[str, int], tuple, Any]] = []
+        self._loaded = sys.modules.copy()       # before the call
         self.attributes = reachable.attributes
         self._is_first = True
 
@@ -100,11 +102,13 @@ class ChainReads:
             self._imports += [(what, steps, package) for what, steps in imports_of(code)]
         self._imports = [what for what in self._imports if not self._add_import(*what)]
 
-    def _add_import(self, what, steps, package) -> bool:
+    def _add_import(self, what: tuple[str, int], steps, package) -> bool:
         """Guard what code reads of a module that it imports; return whether the module has that by now."""
-        module, level = what
-        found = imported(module, level, package)
-        if found is None or (steps and not hasattr(found, steps[0])):
+        module = imported_name(*what, package)
+        found = None if module is None else sys.modules.get(module)
+        if module is not None:
+            self._guard_loaded(module)
+        if not isinstance(found, types.ModuleType) or (steps and not hasattr(found, steps[0])):
             return False
         if steps[:1] == ("__dict__",):
             self._reachable.walk(module, found)
@@ -119,9 +123,30 @@ class ChainReads:
             self._reachable.walk(module, found)
         return True
 
-    def imports(self, name: str, package):
-        """Note a module that code imports by a call."""
-        self._imports.append(((name, 0), (), package))
+    def _guard_loaded(self, module):
+        """Guard which module is loaded under a name, and which packages it is in, if they were before the call."""
+        while module:
+            if module in self._loaded:
+                self._add_loaded(module)
+            module = module.rpartition(".")[0]
+
+    def _add_loaded(self, name):
+        guard = ImportedModule(name, self._loaded.get(name, MISSING))
+        self.reads.conditions.setdefault(guard.identity, guard)
+
+    def guard_missing_imports(self):
+        """Guard, at the end of the call, that modules which code did not find, or did not come to import, are not loaded."""
+        for what, steps, package in self._imports:
+            name = imported_name(*what, package)
+            if name is not None and not steps and name not in sys.modules and name not in self._loaded:
+                self._add_loaded(name)
+
+    def imports(self, name, level, package):
+        """Note a module that code imports by a call; None for the name stands for any."""
+        if type(name) is not str:
+            self._add_loaded_modules(False)
+            return
+        self._imports.append(((name.lstrip("."), level or len(name) - len(name.lstrip("."))), (), package))
         self.add_imports()
 
     def add_defaults(self, frame):

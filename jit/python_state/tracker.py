@@ -371,6 +371,7 @@ class Tracker:
         final.guard_lookups()
         final.check_modules()
         self.chains.add_imports()
+        self.chains.guard_missing_imports()
         self.writes.check_copies()
         self.tensors.check_changing()
         self.tensors.guard_classes()
