@@ -206,6 +206,8 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         if known is not None or own is not None:
             return known or take.once(x, own)
     if kind in _COPIED and made is not None and made.is_from_outside(x):
+        if met is not None:
+            met.held.append(x)
         return ByIdentity(x)
     if met is not None and (kind is set or kind is deque or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)
                             or hasattr(kind, "__dataclass_fields__")):

@@ -301,7 +301,7 @@ class ContainerLog:
                 expected = expected.with_items(made)
         if type(now) not in RESTORED | WHOLES or isinstance(expected, Exactly):
             return expected
-        if id(now) in self._held and type(now) in RESTORED:
+        if id(now) in self._held:
             return Exactly(now, expected)
         if id(now) in self._written:
             return expected if id(now) in self.sole_references else Exactly(now, expected)

@@ -5,6 +5,7 @@ results and leaves eager's content, at each of five calls; `SETTLES` are rows th
 """
 
 import array
+import copy
 import io
 import textwrap
 import threading
@@ -149,3 +150,29 @@ def test_changes_that_no_replay_could_make_are_refused(name):
     make, does, why = REFUSED[name]
     with pytest.raises(jit.TraceError, match=why):
         life((make, does, ""), jit.trace)
+
+
+KEEPS = {"returned": "r = o.v", "returned in a list": "r = [o.v]", "stored": "o.w = o.v", "compared": "r = o.v is first",
+         "in a tuple": "r = (o.v, 1)", "returned and replaced": "r = o.v; o.v = copy.copy(o.v)",
+         "in a list and replaced": "r = [o.v]; o.v = copy.copy(o.v)", "stored and replaced": "o.w = o.v; o.v = copy.copy(o.v)"}
+
+
+def kept_life(make, does, wrap):
+    """Return which objects each call returns and keeps, as their numbers in the order in which they appear."""
+    space = {"__name__": "kept", "np": np, "array": array.array, "io": io, "copy": copy, "o": (o := SimpleNamespace(w=None))}
+    exec(f"o.v = first = {make}\ndef fn(x):\n    r, y = None, x * 2\n    {does}\n    return y, r\n", space)
+    fn, numbers, found = wrap(space["fn"]), {}, []
+    for i in range(CALLS):
+        before = o.v
+        _, result = fn(ingot.ones(2))
+        held = [before, *(result if isinstance(result, list | tuple) else [result]), o.v, o.w]
+        found.append([x if isinstance(x, bool) else numbers.setdefault(id(x), (len(numbers), x))[0] for x in held])
+        o.v = o.v if i == 2 or "copy" in does else copy.copy(o.v)
+    return found
+
+
+@pytest.mark.parametrize("does", KEEPS)
+@pytest.mark.parametrize("make", [SET, ARRAY, BYTES, DOUBLES, "[1]", "{1: 2}"])
+def test_objects_that_are_kept_are_those_of_the_call(make, does):
+    with warnings.catch_warnings(action="ignore"):
+        assert kept_life(make, KEEPS[does], jit.trace) == kept_life(make, KEEPS[does], lambda fn: fn)
