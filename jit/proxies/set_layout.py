@@ -100,7 +100,24 @@ def knows_layouts() -> bool:
 
 
 def give_content(values: set, elements: tuple, layout: bytes):
-    """Give a set the elements and the layout of another one. An element may have another hash, because each call makes it anew;
+    """Give a set the elements and the layout of another one. Other threads find what stays at any time if it is enough to take
+    away and to add what differs, as after a single `add` or `discard`."""
+    _exchange(values, elements)
+    if _layout(values) != layout or not all(map(is_, set.__iter__(values), elements)):
+        _rebuild(values, elements, layout)
+
+
+def _exchange(values, elements):
+    """Take away and add what differs."""
+    kept = dict.fromkeys(elements)
+    for v in [v for v in set.__iter__(values) if v not in kept]:
+        set.discard(values, v)
+    for v in elements:
+        set.add(values, v)
+
+
+def _rebuild(values, elements, layout):
+    """Empty a set, and bring it to its elements and layout. An element may have another hash, because each call makes it anew;
     it goes where Python puts it."""
     size = len(layout) // 9
     finger, *hashes = np.frombuffer(layout, np.int64, size + 1).tolist()

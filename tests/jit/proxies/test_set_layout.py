@@ -107,3 +107,14 @@ def test_an_interpreter_that_does_not_tell_layouts_repeats_no_set(monkeypatch):
     monkeypatch.setattr(set_layout, "knows_layouts", lambda: False)
     assert layout_of({1}) != layout_of({1})
     assert not can_be_given(content_of_set({1}))
+
+
+@pytest.mark.parametrize("change", [lambda s: s.add(7), lambda s: s.discard(16), lambda s: s.add("k"), lambda s: s.add(24),
+                                    lambda s: None])
+def test_a_set_keeps_the_elements_that_stay(change, monkeypatch):
+    """Other threads may ask for them meanwhile, as they may while eager code adds or removes one."""
+    a, b = [set_of(content_of_set({0, 8, 16, 3, "t"})) for _ in range(2)]
+    change(a)
+    monkeypatch.setattr(set_layout, "_rebuild", lambda *_: pytest.fail("the set was emptied"))
+    give_content(b, *content_of_set(a))
+    assert content_of_set(a) == content_of_set(b)
