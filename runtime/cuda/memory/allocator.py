@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from ctypes import c_void_p
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ....ir.errors import OutOfMemoryError
 from ....ir.locks import new_rlock
@@ -133,6 +133,26 @@ def _release_gone():
 
 
 COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "allocation", "segment")
+
+
+class MemorySource(Protocol):
+    """Methods by which memory objects get and free blocks: those of an `Allocator`, or of a plan for another machine."""
+
+    freed: deque
+    captures: set
+
+    def allocate(self, size: int, stream: int, pool: int = 0, memory: Any = None) -> Any:
+        """See `Allocator.allocate`."""
+
+    def allocate_each(self, memories, sizes, stream: int, pool: int = 0) -> list:
+        """See `Allocator.allocate_each`."""
+        ...
+
+    def release(self, block):
+        """See `Allocator.release`."""
+
+    def settle(self):
+        """See `Allocator.settle`."""
 
 
 class Allocator:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from ctypes import byref, c_int, c_void_p
 from functools import partial
+from typing import TypeVar
 
 from ....ir.errors import OutOfMemoryError
 from ....ir.symbols.symbolic import hint
@@ -13,8 +14,9 @@ from ..driver import context as contexts
 from ..driver import launch_queue, streams
 from ..driver.driver_state import DriverCache, is_capturing, on_replaced_driver, thread
 from ..driver.endings import each, leave
-from .allocator import BEFORE_SEARCH, Allocator, Block
+from .allocator import BEFORE_SEARCH, Allocator, Block, MemorySource
 
+_Source = TypeVar("_Source", bound=MemorySource)
 _allocators = DriverCache()     # by device
 _RELAXED = 2
 _new = object.__new__
@@ -212,7 +214,7 @@ def _make(device):
         device, take, give, mark, lambda event: not launch_queue.is_ahead() and event.query(), streams.Event.synchronize))
 
 
-def adopt(device: int, allocator):
+def adopt(device: int, allocator: _Source) -> _Source:
     """Replace the allocator of a device, and return the new one."""
     _allocators[device] = allocator
     return allocator

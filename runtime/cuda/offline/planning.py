@@ -92,7 +92,10 @@ class _Arena:
             frees(memory, block, self.freed)
         return block
 
-    def _block(self, size):
+    def allocate_each(self, memories, sizes, stream, pool=0) -> list:
+        return [self.allocate(size, stream, pool, memory) for memory, size in zip(memories, sizes)]
+
+    def _block(self, size) -> _Block:
         while self.freed:
             self.release(self.freed.popleft().block)
         number, self.count = self.count, self.count + 1
