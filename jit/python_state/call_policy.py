@@ -77,6 +77,7 @@ from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
 from .reachable import Reachable
 from .read_log import decimal_condition
+from .repeated_warnings import OwnFilters
 from .stand_ins import (
     IS_ENABLED,
     MessageSettings,
@@ -143,6 +144,7 @@ class CallPolicy:
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
         self.private, self.messages = private, MessageSettings.now()
+        self.filters = OwnFilters()
         reachable.on_operand = private.on_first = self.events.report_operations
         self._kinds = NumberKinds(status, inputs)
         self._modes: tuple = ()

@@ -21,8 +21,8 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
@@ -47,6 +47,7 @@ from ..proxies.plain_values import put_plain
 from ..recorder.record import Recorder
 from ..side_effects.deferred_print import written
 from . import progress_bars
+from .repeated_warnings import warn_under
 
 PROXIES = (LazyScalar, SymInt, SymFloat, SymScalar)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
@@ -307,24 +308,11 @@ def _warn(message, category=None, stacklevel=1, *args, **kwargs):
     place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
     registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
 
-    def emit():
-        with _warning_filters(own) if own != before.filters else nullcontext():
-            warnings.warn_explicit(message, category or UserWarning, *place, registry)
-
+    emit: Callable = partial(warnings.warn_explicit, message, category or UserWarning, *place, registry)
+    if own != before.filters:
+        is_first = tracker.world.filters.is_first(warnings.filters, registry)
+        emit = partial(warn_under, own, is_first, message, category or UserWarning, *place, registry)
     return record(tls.m.recorder, emit, (), {}, is_quiet=True)
-
-
-@contextmanager
-def _warning_filters(filters):
-    """Context with other filters of warnings."""
-    before = warnings.filters
-    try:
-        warnings.filters = list(filters)
-        warnings._filters_mutated()         # type: ignore[attr-defined]
-        yield
-    finally:
-        warnings.filters = before
-        warnings._filters_mutated()         # type: ignore[attr-defined]
 
 
 def _handle(logger, log_record):

@@ -12,8 +12,10 @@ import threading
 import time
 import warnings
 
+import pytest
+
 import ingot
-from ingot import jit
+from ingot import jit, nn
 
 MODULES = {module.__name__: module for module in (
     builtins, gc, io, logging, math, os, random, time, warnings, sys.modules[__name__])}
@@ -119,3 +121,101 @@ def test_a_thread_that_looks_all_the_time_never_sees_a_difference(tmp_path):
         stop.set()
         thread.join(30)
     assert sorted(different) == []
+
+
+def _seen_between_instructions(call, looks) -> dict:
+    """Return {name: code} of looks that differ at an instruction of a call: another thread may run there, and see that."""
+    before, seen = {name: look() for name, look in looks.items()}, {}
+
+    def trace(frame, event, arg):
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        for name, look in looks.items():
+            if name not in seen and look() != before[name]:
+                seen[name] = f"{frame.f_code.co_qualname} {frame.f_lineno}"
+        return trace
+
+    tracer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(tracer)
+    return seen
+
+
+@pytest.fixture
+def another_thread():
+    """A thread that may run code of the user at any time."""
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait, args=(60,))
+    thread.start()
+    yield
+    stop.set()
+    thread.join(30)
+
+
+def _training(number):
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = ingot.optim.SGD(net.parameters(), lr=0.1 + number)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean() * len(x)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return jit.trace(step, fullgraph=True)
+
+
+def test_no_thread_sees_collections_off_while_another_records(another_thread):
+    """Nor where a recording is compiled, or bound to other sizes."""
+    def call():
+        step = _training(0)
+        for n in (2, 3, 4, 5, 70):
+            step(ingot.ones(n, 3))
+
+    call()
+    assert gc.isenabled() and _seen_between_instructions(call, {"collections": gc.isenabled}) == {}
+
+
+def _warning(action):
+    def step(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter(action)
+            for _ in range(2):
+                warnings.warn("from a step", stacklevel=1)
+            warnings.warn("another one", DeprecationWarning, stacklevel=2)
+        return x * 2
+
+    return step
+
+
+@pytest.mark.parametrize("action", ["always", "default", "module", "once", "ignore", "error"])
+def test_no_thread_sees_filters_of_a_warning_that_is_repeated(action):
+    """The filters that the function sets are those of its warnings alone."""
+    x, caught = ingot.ones(2), []
+    traced = jit.trace(_warning(action))
+
+    def texts(function):
+        caught.clear()
+        warnings.onceregistry.clear()
+        try:
+            function(x)
+        except UserWarning as error:
+            caught.append(f"raised {error}")
+        return list(caught)
+
+    shown = warnings.showwarning
+    try:
+        warnings.showwarning = lambda message, category, *rest: caught.append(f"{category.__name__} {message}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = texts(_warning(action))
+            for _ in range(3):
+                assert texts(traced) == want
+            looks = {"filters": lambda: list(warnings.filters), "list": lambda: id(warnings.filters)}
+            seen = {} if action == "error" else _seen_between_instructions(lambda: traced(x), looks)
+    finally:
+        warnings.showwarning = shown
+    assert seen == {}
