@@ -9,7 +9,9 @@ share memory keep threads that move messages and call no user functions.
 import gc
 import sys
 import threading
-from operator import is_
+from collections.abc import Callable
+from itertools import chain, compress, starmap, tee
+from operator import call, is_
 
 from ..bytecode.reads import MISSING, VIEWED
 from ..bytecode.user_code import is_user_defined
@@ -35,14 +37,23 @@ def _frames_of_threads() -> dict:
     """Return the frame of each thread, by its ident.
 
     On Python 3.11 a garbage collection inside of this call may wait for ever for a lock that the call holds (CPython issue
-    106883), so the collector is off meanwhile.
+    106883), so the collector is off meanwhile. That is one instruction: no other thread runs in it, and no signal is handled.
     """
-    collects = gc.isenabled()
-    gc.disable()
+    is_on, was_on = tee(starmap(gc.isenabled, ((),)))           # asked once, where the first is taken
+    steps = compress(((gc.disable,), (sys._current_frames,), (gc.enable,)), chain(is_on, (True,), was_on))
+    return next(filter(None, [*starmap(call, steps)]))
+
+
+def without_collections(work: Callable):
+    """Return `work()`, done without garbage collections, unless another thread may see that: most new objects of a compilation
+    live on, and `pass_manager.run` collects where it pays."""
+    is_off = gc.isenabled() and is_alone()
     try:
-        return sys._current_frames()
+        if is_off:
+            gc.disable()
+        return work()
     finally:
-        if collects:
+        if is_off:
             gc.enable()
 
 

@@ -6,8 +6,8 @@ give. When another recorded path needs more results, the region gets another job
 
 import gc
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,23 +29,12 @@ from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
+from ..proxies.threads import without_collections
 from .shared_code import SHARED, SharedCode, identity_of
 from .weight_cache import Derived
 
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
 work = lazy(__package__, "..inspect.work")
-
-
-@contextmanager
-def without_collections():
-    """Switch garbage collection off: most objects of a compilation live on, and `pass_manager.run` collects where it pays."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -268,8 +257,7 @@ class Job:
                 backend = next((a.backend for a in given if a.__class__ is DeviceArray), HOST)
                 backend = self.region.backend if env is None else backend
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
-                with without_collections():
-                    made = self._make(graph, backend)
+                made = without_collections(partial(self._make, graph, backend))
                 self.seconds = time.perf_counter() - start
                 self.compiled = made
                 announce(self, made)

@@ -6,6 +6,7 @@ conditions are bound to the plan (a `Bound`): nothing is compiled, and no pass r
 
 import time
 from collections import OrderedDict
+from functools import partial
 
 from ...ir.cached_property import cached_property
 from ...ir.lazy import lazy
@@ -17,7 +18,8 @@ from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
-from .compile_segment import Job, Ready, Region, without_collections
+from ..proxies.threads import without_collections
+from .compile_segment import Job, Ready, Region
 
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
 
@@ -138,14 +140,8 @@ class SymbolicJob(Job):
                 return known
             variant = next((v for v in variants if v.holds(*symbols)), None)
             is_new = variant is None
-            with without_collections():
-                if variant is None:
-                    alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
-                    variant = Variant(self, symbols, backend)
-                    variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
-                    self._add_names(variant.names)
-                    key = self._key(symbols)
-                made = Bound(variant, symbols)
+            made = without_collections(partial(self._made, symbols, backend, variant))
+            key = self._key(symbols)
             self.compiled = made.compiled
             bound[key] = made
             self.bindings += 1
@@ -155,6 +151,14 @@ class SymbolicJob(Job):
             if is_new:
                 announce(self, made.compiled)
             return made
+
+    def _made(self, symbols, backend, variant) -> Bound:
+        if variant is None:
+            alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
+            variant, variants = Variant(self, symbols, backend), self._variants_on(backend)
+            variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
+            self._add_names(variant.names)
+        return Bound(variant, symbols)
 
     def run(self, env: dict, symbols=(), at_any_price=False) -> list:
         """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""

@@ -11,7 +11,8 @@ import weakref
 import pytest
 
 from ingot import jit
-from ingot.jit.proxies.threads import SERVICES, is_alone
+from ingot.jit.proxies.threads import SERVICES, is_alone, without_collections
+from interrupts import points_of, raised_at
 from side_by_side import vec
 
 
@@ -119,3 +120,10 @@ def test_no_collection_takes_place_while_frames_are_read(enabled, monkeypatch):
     finally:
         (gc.enable if before else gc.disable)()
     assert states == [False]
+
+
+@pytest.mark.parametrize("call", [is_alone, lambda: without_collections(lambda: len([]))], ids=["frames", "work"])
+def test_an_interrupt_leaves_collections_on(call):
+    for number in range(points_of(call)):
+        raised_at(number, call)
+        assert gc.isenabled(), number
