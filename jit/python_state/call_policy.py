@@ -34,6 +34,7 @@ from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import Defaults, set_default_dtype, tls
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
+from ..bytecode.stack import instructions_of, position_of
 from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
@@ -103,6 +104,10 @@ _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
 _THREAD = threading.current_thread.__code__
 _FIND_MODULE = frozenset((importlib.import_module.__code__, importlib.util.find_spec.__code__))
 _FORWARD = run_forward.__code__
+_HASH = Tensor.__hash__.__code__
+_BUILDS_SETS = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX"))
+_HIDE_ORDER = frozenset((len, bool, isinstance, type, id, set, frozenset))      # no order of a set changes their results
+_SHOW_ORDER = frozenset(("pop", "__iter__", "__format__", "__repr__", "__str__"))      # methods of sets
 _FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
@@ -115,7 +120,8 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
 
 WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
-    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
+    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _HASH, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS,
+    *_ABOUT_A_PATH)}
 
 
 # Module -> why a call of its functions is refused, and the way out.
@@ -149,6 +155,7 @@ class CallPolicy:
         self._kinds = NumberKinds(status, inputs)
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
+        self._hashes_tensors = False        # whether tensors may be elements of sets of the call's own
 
     def start(self):
         self._modes = modes()
@@ -166,6 +173,11 @@ class CallPolicy:
             self._chains.attributes.writes.fix_numbers()
             recorder: Any = tls.m.recorder
             recorder.reads.defers = False       # nobody replays this recording
+        elif code is _HASH and not self._hashes_tensors and is_user(frame.f_back):
+            caller = frame.f_back
+            self._hashes_tensors = instructions_of(caller.f_code)[position_of(caller)].opname in _BUILDS_SETS
+            if self._hashes_tensors:
+                self.events.report_operations()
         elif code is _FORWARD:
             self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
         elif code in _FIND_MODULE and works_for_user(frame):
@@ -242,6 +254,8 @@ class CallPolicy:
         if recorder is not None and recorder.reads.printed.unread.calls:
             recorder.reads.printed.unread.called(call)
         self._judge(call, call.function, call.args, call.kwargs)
+        if self._hashes_tensors:
+            self._takes_sets(call)
         for x in call.operands():
             if x is type:
                 self._kinds.passed_on(call)
@@ -255,6 +269,8 @@ class CallPolicy:
         site = operation.site
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
+        if self._hashes_tensors and site.method in _SHOW_ORDER and not site.is_attribute:
+            self._goes_through(operation.operands)
         if site.is_set and site.method == "__class__":
             self._sets_class(operation, *operation.operands)
         for x in self._operands_in(operation.operands, site.reads_items):
@@ -262,6 +278,25 @@ class CallPolicy:
                 self._field(operation, x, site)
             else:
                 self._method(operation, x, _called_for(site.method, type(x)), None, {}, is_stored=True)
+
+    def _takes_sets(self, call):
+        """Note a call that may go through sets of tensors."""
+        function: Any = real(call.function)
+        owner = getattr(function, "__self__", None)
+        of_set = call.args[:1] if type(function) in _DESCRIPTORS and call.args else (owner,)
+        if type(of_set[0]) in (set, frozenset):
+            self._goes_through(of_set if function.__name__ in _SHOW_ORDER else ())
+        elif not (isinstance(function, (types.FunctionType, types.MethodType)) and is_user_defined(function)) and not any(
+                function is f for f in _HIDE_ORDER):
+            self._goes_through(call.operands())
+
+    def _goes_through(self, values):
+        """Note that the order of sets among some values, and in lists among these, counts. Tensors in a set lie by their
+        addresses, so those that are others at each call count by these."""
+        inside = [v for items in values if type(items) in (list, tuple) for v in items]
+        for x in (*values, *inside):
+            if type(x) in (set, frozenset) and len(x) > 1:
+                self._reachable.takes_number(tuple(x))
 
     def _operands_in(self, values, with_items):
         """Yield the objects among some values, and among the items of lists and tuples, whose methods an operation calls."""

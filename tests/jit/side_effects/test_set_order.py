@@ -155,6 +155,45 @@ def test_sets_of_classes_are_not_changed(name):
         row_life((before, does, ""), jit.trace)
 
 
+# Functions whose results depend on the order of sets of arguments, which their addresses decide.
+BY_ADDRESS = {
+    "for": "for t in set(ts): y = y * 2 + t", "a display": "for t in {ts[0], ts[1], ts[2], ts[3], ts[4]}: y = y * 2 + t",
+    "a comprehension": "for t in {t for t in ts}: y = y * 2 + t", "a list": "s = set(ts)\nfor t in list(s): y = y * 2 + t",
+    "a star": "for t in [*{*ts}]: y = y * 2 + t", "add": "s = set()\nfor t in ts: s.add(t)\nfor t in s: y = y * 2 + t",
+    "a function": "y = weighted(set(ts))", "pop": "s = set(ts)\nwhile s: y = y * 2 + s.pop()",
+    "set.pop": "s = set(ts)\nwhile s: y = y * 2 + set.pop(s)", "stack": "y = ingot.stack(tuple(set(ts))).cumsum(0)",
+    "a frozenset": "for t in frozenset(ts): y = y * 2 + t", "a union": "for t in {ts[0]} | set(ts[1:]): y = y * 2 + t",
+    "a copy": "s = set(ts)\nfor t in s.copy(): y = y * 2 + t", "unpacked": "a, *b = set(ts)\ny = a * 2 + b[0] * b[1]",
+    "enumerate": "for i, t in enumerate(set(ts)): y = y * 2 + t * i", "arguments": "y = weighted([*map(abs, {*ts})])",
+    "a list in a list": "y = weighted([*map(list, [{*ts}])][0])", "a method": "s = {*ts}; f = s.pop\nwhile s: y = y * 2 + f()",
+}
+BY_VALUE = {
+    "members": "s = set()\nfor t in ts:\n    y = y * 2 + (t if t not in s else 0)\n    s.add(t)", "len": "y = y + len(set(ts))",
+    "keys": "for t in dict.fromkeys(ts): y = y * 2 + t",
+    "parameters": "for t in {*LAYERS[0].parameters()}: y = y * 2 + t.sum()",
+}
+TENSORS = [ingot.full((2,), float(i)) for i in range(25)]
+
+
+def weighted(values):
+    y = 0
+    for v in values:
+        y = y * 2 + v
+    return y
+
+
+@pytest.mark.parametrize("name", {**BY_ADDRESS, **BY_VALUE})
+def test_sets_of_arguments_are_gone_through_in_eager_order(name):
+    space = {"ingot": ingot, "weighted": weighted, "LAYERS": LAYERS}
+    does = textwrap.indent((BY_ADDRESS | BY_VALUE)[name], "    ")
+    exec(f"def fn(*ts):\n    y = ts[0] * 0\n{does}\n    return y", space)
+    traced = jit.trace(space["fn"])
+    for i in range(10):
+        some = TENSORS[i % 5 * 5:i % 5 * 5 + 5]
+        assert traced(*some).tolist() == space["fn"](*some).tolist()
+    assert traced.stats()["compiles"] == (5 if name in BY_ADDRESS else 1)
+
+
 @pytest.mark.parametrize("batch", seeds(6, 60))
 def test_random_programs_leave_sets_in_eager_order(batch):
     replays = refused = 0
