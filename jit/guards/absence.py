@@ -12,12 +12,15 @@ from operator import is_
 
 from ..proxies.threads import own_names
 from .guards import Condition
+from .references import Held
 
 IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
 
 
 class AbsentNames(Condition):
     """An object has no attributes of its own of some names; if it is a class, neither have its bases."""
+
+    owner = Held("owner")
 
     def __init__(self, owner, text: str):
         self.owner, self.text = owner, text
@@ -106,6 +109,8 @@ class ObjectClasses(Condition):
 
 class AttributeNames(Condition):
     """An object has attributes of these names, in this order; with `with_classes` so have its classes."""
+
+    owner = Held("owner")
 
     def __init__(self, owner, text: str, with_classes: bool):
         self.owner, self.text, self.with_classes = owner, text, with_classes

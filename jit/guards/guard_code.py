@@ -21,6 +21,7 @@ from .absence import AbsentNames
 from .class_entries import ClassTests, source_of_check
 from .guards import FunctionGuard, Guard, StructureCondition
 from .locations import SameAs
+from .references import plain_module
 from .snapshot import Exactly, Snapshot
 
 
@@ -133,5 +134,5 @@ def _attribute(start: str, key: str) -> str:
 
 def _name(names, value):
     name = f"o{id(value)}"
-    names[name] = value
+    names[name] = plain_module(value)       # (a traced module holds this code)
     return name

@@ -13,6 +13,7 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module, is_a
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import ChangedValue, Location
+from .references import Held, reference_to
 from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
 
 UNREAD = object()       # value of an attribute that the function writes without reading it
@@ -98,6 +99,9 @@ class Guard(Location, Condition):
         return f"{self.chain}{path} was {brief(before)}, is {brief(now)}{where}"
 
 
+Guard.expected = Held("expected")       # type: ignore[assignment]
+
+
 def changed_values_in(place, expected, now) -> list:
     """Return `ChangedValue` for each number and tensor that differs from the expected one, if nothing else does."""
     if looks_like(now, expected):
@@ -131,8 +135,17 @@ class ModulesGuard(StructureCondition):
             self.version = None         # the modules are as the function left them, and not as they were
         self.written = written or {}
         states = [(m, self._state(m, self.written, toggled)) for m in modules]
-        self.states = [(m, {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
+        self._states = [(reference_to(m), {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
         self.identity = tuple([id(m) for m, _ in self.states])
+
+    @property
+    def states(self) -> list:
+        """Pairs of a module, or None if it is gone, and its compared state."""
+        return [(reference(), state) for reference, state in self._states]
+
+    @property
+    def _living(self) -> list:
+        return [(m, state) for m, state in self.states if m is not None]
 
     def _state(self, m, written, toggled=()):
         """Return the compared state of a module; with `written` and `toggled`, that from before the function wrote."""
@@ -145,7 +158,7 @@ class ModulesGuard(StructureCondition):
         return state
 
     def is_as_before(self) -> bool:
-        return all(same_state(self._state(m, {}), state) for m, state in self.states)
+        return all(m is not None and same_state(self._state(m, {}), state) for m, state in self.states)
 
     def covers(self, other) -> bool:
         return demand_alike(self.written, other.written) and all(
@@ -154,7 +167,7 @@ class ModulesGuard(StructureCondition):
 
     def changed_values(self) -> list:
         parts = []
-        for m, state in self.states:
+        for m, state in self._living:
             now = self._state(m, {})
             both = {k: (state.get(k, MISSING), now.get(k, MISSING)) for k in {**state, **now}}
             parts += [(Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), was, value)
@@ -162,7 +175,7 @@ class ModulesGuard(StructureCondition):
         return _changed_values_in_all(parts)
 
     def __str__(self):
-        for m, state in self.states:
+        for m, state in self._living:
             now, name = self._state(m, {}), type(m).__name__
             for key in {**state, **now}:
                 was, is_now = state.get(key, MISSING), now.get(key, MISSING)

@@ -26,6 +26,7 @@ from ..proxies.symbolic_tables import TABLES
 from ..proxies.threads import ThreadView, ThreadViews
 from .arg_pytree import TENSOR
 from .held_content import content_of, put_back
+from .references import Held, Reference
 
 MOST_LOCATIONS = 1024      # state inputs of one function
 # Kinds of locations beside "cell", "item" and "attr":
@@ -47,7 +48,12 @@ class Location:
 
     @property
     def identity(self) -> tuple:
-        return id(self.root), self.chain
+        return self.root_id, self.chain
+
+    @property
+    def root_id(self) -> int:
+        held = self.__dict__["root"]
+        return held.number if type(held) is Reference else id(held)
 
     def value(self):
         """Return the current value; of a method its function."""
@@ -289,6 +295,9 @@ class SameAs:
 
     def __repr__(self):
         return f"what {self.place.chain} holds"
+
+
+Location.root = Held("root")        # type: ignore[assignment]
 
 
 def item_of(container, key):

@@ -16,6 +16,7 @@ from ..errors.errors import TraceError
 from ..guards.guard_code import quick_check
 from ..guards.guards import Guard, module_state
 from ..guards.locations import EXTEND, WHOLE, Location, SameAs, load, refill, store
+from ..guards.references import reference_to
 from ..guards.snapshot import ArraySnapshot, Exactly, Snapshot, is_plain, looks_like, same_items
 from ..side_effects.effects import RelocatedTarget
 from .host_call import HostStep
@@ -152,7 +153,7 @@ class AfterHost:
     """State that is read behind some host calls.
 
     guards     conditions on it
-    modules    [(module, {attribute: expectation})]
+    modules    [(reference to a module, {attribute: expectation})]
     locations  state inputs among it
     options    `OptionNumber`s among it
     inputs     {number of an input: its source} of tensors
@@ -160,7 +161,8 @@ class AfterHost:
     """
 
     def __init__(self, guards, modules, locations, options, inputs, early):
-        self.guards, self.modules, self.locations, self.options = guards, modules, locations, options
+        self.guards, self.locations, self.options = guards, locations, options
+        self.modules = [(reference_to(m), state) for m, state in modules]
         self.inputs, self.early = inputs, early
         self._check: Any = quick_check(guards)
 
@@ -190,7 +192,8 @@ class AfterHost:
         return [at for at in self.inputs if id(replay.tensors[at]) in changed] if changed else []
 
     def _in_modules(self) -> list:
-        return [(m, k, e) for m, state in self.modules for now in [module_state(m)] for k, e in state.items()
+        return [(m, k, e) for reference, state in self.modules for m in [reference()] if m is not None
+                for now in [module_state(m)] for k, e in state.items()
                 if not looks_like(now.get(k, MISSING), e)]
 
     def differing(self, replay) -> str:

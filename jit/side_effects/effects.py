@@ -24,6 +24,7 @@ from ..guards.arg_pytree import GIVEN
 from ..guards.exact_values import ByIdentity
 from ..guards.guards import Condition
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
+from ..guards.references import Held
 from ..guards.snapshot import Remade, looks_like, same_items
 from ..proxies.new_objects import attributes_in, set_attributes
 from ..proxies.numpy_scalars import now, stands_for_number
@@ -136,6 +137,9 @@ class Target:
 
 def _content(container) -> tuple:
     return tuple(container) if type(container) is list else tuple([(k, v) for k, v in container.items()])
+
+
+Target.owner = Held("owner")
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +257,8 @@ _SINGLE_COUNTS = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": 
 
 class SoleReference(Condition):
     """A location holds the container from before, or one that nobody else holds."""
+
+    owner, place = Held("owner"), Held("place")
 
     def __init__(self, place, first, text):
         self.place, self.text = place, text

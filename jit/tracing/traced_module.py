@@ -10,6 +10,7 @@ A class cannot gain slots of other layouts: modules of classes with `__slots__` 
 import copy
 import functools
 import types
+import weakref
 from typing import Any
 
 from ...ir.weak_table import WeakTable
@@ -104,9 +105,12 @@ def _fill(made, state):
     """Give a traced module its attributes, which it shares with an untraced one, and its traced function."""
     module, make = state
     made.__dict__ = module.__dict__
+    reference = weakref.ref(made)       # or the module would live until the garbage collector comes
 
     def run(*args, **kwargs):
-        return made.__class__.__call__(made, *args, **kwargs)
+        owner = reference()
+        owner = module if owner is None else owner
+        return owner.__class__.__call__(owner, *args, **kwargs)
 
     for name, value in (("_jit_trace", make(module, run=run)), ("_jit_module", module)):
         vars(TracedModule)[name].__set__(made, value)

@@ -436,3 +436,78 @@ def test_decorated_methods_are_found_by_their_names():
     net = pickle.loads(pickle.dumps(Kept()))
     assert pickle.loads(pickle.dumps(Kept.forward)) is Kept.forward
     assert pickle.loads(pickle.dumps(net.forward))(x()).shape == (2, 4)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.rate, self.names = nn.Linear(3, 3), 0.5, ["a", "b"]
+
+
+def scales(self, x):
+    return self.layer(x) * self.rate
+
+
+def adds_all(self, x):
+    return sum([len(name) * p.sum() for name, p in self.named_parameters()]) * x
+
+
+def asks(self, x):
+    return self.layer(x) * getattr(self, "rate", 1) * (2 if hasattr(self, "absent") else len(self.names))
+
+
+def trains(self, x):
+    self.zero_grad()
+    y = self.layer(x).square().sum()
+    y.backward()
+    return y.detach()
+
+
+def counts(self, x):
+    self.calls = getattr(self, "calls", 0) + 1
+    self.last = self.layer(x)
+    return self.last * self.calls
+
+
+def nests(self, x):
+    def scaled(y):
+        return y * self.rate
+    return scaled(self.layer(x)) if vars(self) and self is not None else x
+
+
+USES = {
+    "not called": lambda net: None,
+    "called": lambda net: net(ingot.ones(2, 3)),
+    "several sizes": lambda net: [net(ingot.ones(n, 3)) for n in (2, 3, 4)],
+    "with a backward": lambda net: [y.sum().backward() for y in [net(ingot.ones(2, 3))] if y.requires_grad],
+    "two modes": lambda net: (net(ingot.ones(2, 3)), net.train(not net.training)),
+    "other numbers": lambda net: (net(ingot.ones(2, 3)), setattr(net, "rate", net.rate + 1)),
+    "with a hook": lambda net: (net.register_forward_hook(lambda m, given, y: y * 2), net(ingot.ones(2, 3))),
+    "explained": lambda net: (net(ingot.ones(2, 3)), net._jit_trace.stats(), net._jit_trace.explain()),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("wrap", [jit.trace, ingot.compile])
+@pytest.mark.parametrize("forward", [scales, adds_all, asks, trains, counts, nests], ids=lambda f: f.__name__)
+def test_a_traced_module_dies_with_its_last_reference(forward, wrap, use):
+    gc.collect()
+    gc.disable()
+    try:
+        net = wrap(type("Net", (Scaled,), {"forward": forward})())
+        for _ in range(3):
+            USES[use](net)
+        references = [weakref.ref(x) for x in (net, net.layer, net.layer.weight)]
+        del net
+        assert [r() for r in references] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_the_traced_function_of_a_module_that_is_gone_still_runs():
+    net = jit.trace(nn.Linear(2, 2))
+    x = ingot.ones(2)
+    want, step = net(x), net._jit_trace
+    del net
+    assert step(x).tolist() == want.tolist() == step(x).tolist()
