@@ -501,3 +501,30 @@ def test_a_view_of_a_tensor_with_other_data_has_its_history():
         return found
 
     assert run(jit.trace) == run(lambda fn: fn)
+
+
+TURNS = {"t_": lambda t: t.t_(), "transpose_": lambda t: t.transpose_(0, 1), "squeeze_": lambda t: t.squeeze_(),
+         "unsqueeze_": lambda t: t.unsqueeze_(0), "swapaxes_": lambda t: t.swapaxes_(0, 1)}
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("turn", TURNS)
+def test_an_argument_that_is_turned_beside_a_view_of_it_is_recorded_once(turn, requires_grad):
+    """The base that such an operation makes is no input."""
+    def turned(row, x):
+        TURNS[turn](x)
+        return row.reshape(-1).sum(), x.requires_grad_() if requires_grad else x
+
+    def life(wrap):
+        step, found = wrap(turned), []
+        for i in range(4):
+            x = ingot.arange(6.0).reshape(3, 2).t() + i
+            with ingot.no_grad():
+                row = x[0]
+            total, t = step(row, x)
+            found.append((total.tolist(), t.tolist(), t is x, t.requires_grad, x.stride(), row.tolist()))
+        return found, step
+
+    got, step = life(jit.trace)
+    assert got == life(lambda fn: fn)[0]
+    assert step.stats()["compiles"] == 1, step.stats()["misses"]
