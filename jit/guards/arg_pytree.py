@@ -458,7 +458,7 @@ def _derived(inner, each):
     kind, more, attributes, content = inner
     base, values = _base_of(kind), each([s for _, s in attributes])
     items = () if base is set else each([s for _, s in content] if issubclass(base, dict) else content)
-    made = tuple.__new__(kind, items) if base is tuple else kind.__new__(kind)
+    made = tuple.__new__(kind, items) if base is tuple else base.__new__(kind)
     if base is defaultdict:
         defaultdict.__init__(made, more)
     elif base is set:

@@ -193,3 +193,20 @@ def test_one_object_in_two_places_is_one_object(whole, others):
             given = (*more, 1.5 + i) if more else ()        # the number gets symbolic
             got, want = traced(vec(1.0), *given), fn(vec(1.0), *given)
             assert [a is b for a, b in zip(got[:4], want)] == [True] * 4 and plain(got[4]) == plain(want[4]), (fn.__name__, i)
+
+
+@pytest.mark.parametrize("base", [list, set, dict, deque, OrderedDict, tuple])
+def test_containers_of_a_class_whose_constructor_takes_operands(base):
+    class Own(base):
+        def __new__(cls, n):
+            made = super().__new__(cls)
+            made.n = n
+            return made
+
+        def __init__(self, n):
+            super().__init__()
+
+    traced = jit.trace(lambda x: (x * 2, Own(3)))
+    for i in range(4):
+        _, made = traced(ingot.ones(2) * i)
+        assert type(made) is Own and made.n == 3 and not made
