@@ -378,7 +378,7 @@ class Replay:
                 with set_grad_enabled(False):
                     t, chain = run_chain(t, chain[:output.depth]), chain[output.depth:]
             t = t.data if output.is_data else t.detach()
-        with set_grad_enabled(output.requires_grad):
+        with set_grad_enabled(output.requires_grad and output.leaf is None):    # (a leaf is a view without history)
             return run_chain(t, chain)
 
     @staticmethod

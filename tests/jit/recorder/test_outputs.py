@@ -369,3 +369,44 @@ def test_results_are_views_at_each_call_or_at_none(name, taped, size):
     assert [kinds(x) for _ in range(3)] == [expected] * 3
     traced = jit.trace(kinds)
     assert [traced(x) for _ in range(3)] == [expected] * 3
+
+
+def rows(t):
+    with ingot.no_grad():
+        return t.chunk(2)[1]
+
+
+NEW_LEAVES = {
+    "a view": lambda t: rows(t).requires_grad_(),
+    "a view of a view": lambda t: rows(rows(t).t()).requires_grad_(),
+    "a view, and itself": lambda t: (lambda v: (v, v))(rows(t).requires_grad_()),
+    "a view, and one without": lambda t: (rows(t).requires_grad_(), rows(t)),
+    "detached": lambda t: t.detach()[1:].requires_grad_(),
+    "a view of something detached": lambda t: rows(t.detach()).requires_grad_(),
+    "data": lambda t: t.data[1:].requires_grad_(),
+}
+INPUTS = {
+    "a leaf": lambda: (lambda w: (w, w))(ingot.arange(8.0).reshape(4, 2).requires_grad_()),
+    "a view": lambda: (lambda w: (w[:2], w))(ingot.arange(8.0).reshape(4, 2).requires_grad_()),
+    "a view without history": lambda: (lambda w: (w[:2], w))(ingot.arange(8.0).reshape(4, 2)),
+    "a result": lambda: (lambda y: (y, y))(ingot.ones(4, 2, requires_grad=True) * 2),
+}
+
+
+@pytest.mark.parametrize("given", INPUTS)
+@pytest.mark.parametrize("name", NEW_LEAVES)
+def test_new_leaves_over_an_argument_are_views_as_in_eager_code(name, given):
+    def life(wrap):
+        step, found = wrap(NEW_LEAVES[name]), []
+        for _ in range(3):
+            x, base = INPUTS[given]()
+            made = step(x)
+            made = made if isinstance(made, tuple) else (made,)
+            found.append([(t._base is base, t._base is None, t.is_leaf, t.requires_grad, t is made[0]) for t in made])
+            with ingot.no_grad():
+                base.mul_(2)
+            (made[0] * 3).sum().backward()
+            found.append([(t.tolist(), plain(t.grad), t._version) for t in made])
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
