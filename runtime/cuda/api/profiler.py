@@ -20,8 +20,8 @@ def stop():
 @contextmanager
 def profile():
     """Record the work inside."""
-    start()
     try:
+        start()
         yield
     finally:
         stop()

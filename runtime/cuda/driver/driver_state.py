@@ -6,6 +6,7 @@ Threads record calls (`launch_cache.py`), capture graphs (`pools.py`) and run de
 import functools
 import math
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -60,11 +61,12 @@ class _Thread(threading.local):
 
 thread = _Thread()
 END_CAPTURES: list[Callable] = []       # end the capture of this thread if its graph is gone
+LEFT: deque = deque()                   # endings of blocks `with graph(...)` (`graphs.py`)
 
 
 def is_capturing() -> bool:
     """Return whether this thread captures a graph."""
-    if thread.held is None:
+    if thread.held is None and not LEFT:
         return False
     for end in END_CAPTURES:
         end()

@@ -133,10 +133,7 @@ class Stream:
         while entry is not None and entry[0] is not self:       # blocks that an interrupt has left
             entry = entry[3]
         if entry is not None:
-            _, before, device, _thread.entered = entry
-            _thread.streams[before.device_index] = before
-            contexts.thread.index = device
-            contexts.context(device)
+            leave_entry(entry)
 
     def __eq__(self, other):
         return isinstance(other, Stream) and (self.device_index, self.handle) == (other.device_index, other.handle)
@@ -245,6 +242,23 @@ on_replaced_driver(_unfinished.clear)
 on_replaced_driver(lambda: _thread.streams.clear())
 
 
+def entered() -> tuple | None:
+    """Return the entry of the innermost `with stream` block that this thread is in."""
+    return _thread.entered
+
+
+def leave_entry(entry: tuple):
+    """Leave a `with stream` block by its entry, and those inside of it, if the thread is still in it."""
+    found = _thread.entered
+    while found is not None and found is not entry:
+        found = found[3]
+    if found is not None:
+        _, before, device, _thread.entered = entry
+        _thread.streams[before.device_index] = before
+        contexts.thread.index = device
+        contexts.context(device)
+
+
 def run_in(stream: Stream, work: Callable):
     """Return `work()`, done in a stream."""
     before, device = current(stream.device_index), contexts.current()
@@ -268,6 +282,8 @@ def default(device: int | None = None) -> Stream:
 
 def current(device: int | None = None) -> Stream:
     """Return the stream of this thread's work on a device, and make the device's context current."""
+    if _thread.entered is not None:
+        _is_capturing()         # (leaves blocks that an interrupt has left)
     device = contexts.current() if device is None else device
     contexts.context(device)
     return _thread.streams.get(device) or default(device)

@@ -28,7 +28,7 @@ from ...core.random import default_generator
 from ...state.switches import refuse_to_read
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import END_CAPTURES, on_replaced_driver
+from ..driver.driver_state import END_CAPTURES, LEFT, on_replaced_driver
 from ..driver.endings import each, leave
 from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing
 from ..memory import pools, status_words, transfer
@@ -42,9 +42,8 @@ _DESTROY = {"executable": "cuGraphExecDestroy", "captured": "cuGraphDestroy"}
 _under_way: dict[int, set] = {}             # tokens of captures in progress, by device
 _changed = new_condition()            # lock of these, and of waits for a device
 _ended: deque = deque()               # endings of graphs: their attributes
-_left: deque = deque()                # endings of blocks `with graph(...)`: their graph and its capture
 on_replaced_driver(_ended.clear)
-on_replaced_driver(_left.clear)
+on_replaced_driver(LEFT.clear)
 
 
 class CUDAGraph:
@@ -286,8 +285,8 @@ class graph:
         self._graph, self._begin = cuda_graph, (pool, capture_error_mode)
         self._stream = streams.Stream(contexts.current()) if stream is None else stream
         self._before: Any = None
-        self._capture: list = []        # the graph and its capture, while the block runs
-        leave(self, _left, self._capture)
+        self._capture: list = []        # the graph, its capture, and the entry of the stream, while the block runs
+        leave(self, LEFT, self._capture)
 
     def __enter__(self) -> CUDAGraph:
         _abandon_left()
@@ -296,7 +295,7 @@ class graph:
         try:
             self._stream.__enter__()
             self._graph.capture_begin(*self._begin)
-            self._capture += self._graph, self._graph._begun
+            self._capture += self._graph, self._graph._begun, streams.entered()
         except BaseException:
             self._leave()
             raise
@@ -315,23 +314,26 @@ class graph:
         try:
             if self._graph.is_captured_now:
                 self._graph.abandon()
-            self._capture.clear()
         finally:
             self._stream.__exit__()
+        self._capture.clear()
 
 
 def _abandon_left():
     """End captures of blocks `with graph(...)` that an interrupt has left before their `__exit__`."""
-    each(_left, _abandon)
+    each(LEFT, _abandon)
 
 
 def _abandon(ending):
-    graph, begun = ending.left or (None, None)
-    if graph is None or graph._begun is not begun or not graph.is_captured_now:
+    if not ending.left:
         return True
-    if graph._thread == get_ident():
+    graph, begun, entry = ending.left
+    if graph._thread != get_ident():
+        return False
+    if graph._begun is begun and graph.is_captured_now:
         graph.abandon()
-    return not graph.is_captured_now
+    streams.leave_entry(entry)
+    return True
 
 
 BEFORE_SEARCH.append(_abandon_left)

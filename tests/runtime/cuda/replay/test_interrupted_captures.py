@@ -5,6 +5,7 @@ The mock driver stands for code in C, so no exception comes within its functions
 
 import gc
 import random
+import time
 
 import pytest
 
@@ -16,9 +17,10 @@ from ingot.runtime.cuda.driver import streams
 from ingot.runtime.cuda.memory import pools
 from ingot.runtime.cuda.memory.pinned import PINNED
 from ingot.runtime.cuda.replay import graphs
-from interrupts import KINDS, is_from_outside, known_as_handler, points_of, raised_at
+from interrupts import KINDS, alarm_after, is_from_outside, known_as_handler, points_of, raised_at
 
 POINTS = 60             # of each program
+ALARMS = 300
 WITHIN = "ingot.runtime.cuda"
 
 
@@ -119,30 +121,24 @@ def _check_thread(cuda):
     assert not any(graphs._under_way.values()) and pools.thread.recorder is None
 
 
-@pytest.mark.parametrize("make", MAKES)
-def test_an_interrupted_capture_leaves_no_trace(make, cuda):
-    MOCK.append(cuda)
-    it = make()
-    it.call()
-    want = it.result_of_call()
-    it = make()
-    count = points_of(it.call, WITHIN)
-    del it
-    _left(cuda)
-    it = make()
+def _follow(make, cuda, interrupted, times):
+    """Interrupt calls, and hold the thread, the next call and all that is left to an undisturbed one."""
     for _ in range(2):
-        it.call()
-        assert it.result_of_call() == want
-    del it
-    before, failed = _left(cuda), []
-    numbers = random.Random(make.__name__).sample(range(count), min(count, POINTS))
-    for i, number in enumerate(numbers):
         it = make()
-        _, error, reached = raised_at(number, it.call, KINDS[i % len(KINDS)], WITHIN)
+        for _ in range(2):
+            it.call()
+            want = it.result_of_call()
+        del it
+        before = _left(cuda)
+    failed = []
+    for i in range(times):
+        it = make()
         try:
-            assert is_from_outside(error) or not reached
+            error = interrupted(it.call, i)
+            assert error is None or is_from_outside(error), error
             error = None
             gc.collect()
+            pools.is_capturing()        # the next use leaves a block whose `__exit__` was interrupted as it began
             _check_thread(cuda)
             it.call()
             assert it.result_of_call() == want
@@ -150,5 +146,37 @@ def test_an_interrupted_capture_leaves_no_trace(make, cuda):
             now = _left(cuda)
             assert now == before, (now, before)
         except Exception as e:
-            failed.append((number, repr(e)[:150]))
+            failed.append((i, repr(e)[:150]))
     assert not failed, (len(failed), failed[:6])
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_an_interrupted_capture_leaves_no_trace(make, cuda):
+    MOCK.append(cuda)
+    for _ in range(2):                  # the first one compiles
+        count = points_of(make().call, WITHIN)
+    numbers = random.Random(make.__name__).sample(range(count), min(count, POINTS))
+    _follow(make, cuda, lambda call, i: raised_at(numbers[i], call, KINDS[i % len(KINDS)], WITHIN)[1], len(numbers))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("make", MAKES)
+def test_signals_leave_no_trace_of_captures(make, cuda):
+    MOCK.append(cuda)
+    for _ in range(2):
+        call, start = make().call, time.perf_counter()
+        call()
+        usual = time.perf_counter() - start
+    del call
+    rng = random.Random(make.__name__)
+
+    def interrupted(call, i):
+        try:
+            with alarm_after(max(1e-6, rng.uniform(0, 1.2 * usual)), KINDS[i % len(KINDS)]):
+                call()
+        except BaseException as error:
+            return error
+        return None
+
+    _follow(make, cuda, interrupted, ALARMS)
