@@ -3,6 +3,7 @@
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import is_not
 from typing import Any
 
 from ...runtime.core.composite_tensors import PARTS, values_in
@@ -125,11 +126,15 @@ def _changed_values_in_all(parts) -> list:
 
 
 class ModulesGuard(StructureCondition):
-    """State of the modules that ran, compared only after some module of the process has changed."""
+    """State of the modules that ran, compared only after some module of the process has changed, or where one of them has
+    another class or attribute: code may set these past its `__setattr__`, as `vars(m)["p"] = 2` does."""
 
-    def __init__(self, modules, inputs, written=None, toggled=()):
+    is_counted = False
+
+    def __init__(self, modules, inputs, written=None, toggled=(), may_read=lambda m, name: True):
         """`written` are attributes that the function writes itself: {(id of the module, name): value from before, or UNREAD}.
-        `toggled` are ids of parameters that started or stopped requiring grad."""
+        `toggled` are ids of parameters that started or stopped requiring grad. `may_read` tells whether code may read an
+        attribute of a module."""
         super().__init__()
         if written or toggled:
             self.version = None         # the modules are as the function left them, and not as they were
@@ -137,6 +142,33 @@ class ModulesGuard(StructureCondition):
         states = [(m, self._state(m, self.written, toggled)) for m in modules]
         self._states = [(reference_to(m), {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
         self.identity = tuple([id(m) for m, _ in self.states])
+        self._modules = [m for m, _ in self.states]
+        self._names = [[k for k in attributes_of_module(m) if (id(m), k) not in self.written and (
+                        may_read(m, k) or hasattr(type(m), k))] for m in self._modules]      # (which may be a method)
+        self._note_attributes()
+
+    def _note_attributes(self):
+        self._tables = list(map(vars, self._modules))
+        self._read = [(table.get, names) for table, names in zip(self._tables, self._names) if names]
+        self._kinds, self._values = self._kinds_now(), self._values_now()
+
+    def _kinds_now(self) -> list:
+        """Return the classes of the modules, and how many attributes they have."""
+        return [*map(type, self._modules), *map(len, self._tables)]
+
+    def _values_now(self) -> list:
+        """Return the attributes that code reads and does not write."""
+        return [get(name) for get, names in self._read for name in names]
+
+    def holds(self) -> bool:
+        now = Structure.version
+        if now == self.version and self._kinds_now() == self._kinds and not any(map(is_not, self._values_now(), self._values)):
+            return True
+        if not self.is_as_before():
+            return False
+        self.version = now
+        self._note_attributes()
+        return True
 
     @property
     def states(self) -> list:

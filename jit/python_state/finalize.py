@@ -121,13 +121,17 @@ class Finaliser:
         before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in self._written.items()}
         seen = {id(m): m for top in self._known.modules.values() for m in Module.modules(top)}
         seen.update({id(m): m for m in self._writes.modules.reached()})
-        return [ModulesGuard(seen.values(), self._inputs, before, toggled)] if seen else []
+        return [ModulesGuard(seen.values(), self._inputs, before, toggled, self._may_read)] if seen else []
 
     def _is_unread(self, t) -> bool:
-        reads, modules = self._reads, self._writes.modules
-        if reads.by_name or not isinstance(t.owner, Module):
+        if self._reads.by_name or not isinstance(t.owner, Module):
             return False
-        return t.place in modules.unread or not (t.place in reads.module_reads or modules.may_be_read(t.owner, t.key))
+        return t.place in self._writes.modules.unread or not self._may_read(t.owner, t.key)
+
+    def _may_read(self, module, name) -> bool:
+        """Return whether code may read an attribute of a module."""
+        reads = self._reads
+        return reads.by_name or (id(module), name) in reads.module_reads or self._writes.modules.may_be_read(module, name)
 
     def _check_replaced(self):
         """Raise if the recording relies on an object that it replaces: no later call would find it."""

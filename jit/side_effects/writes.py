@@ -332,11 +332,15 @@ class ModuleWrites:
                 if every or not self._names.isdisjoint({*before, *_attributes(m), *m._parameters, *m._modules})]
 
 
+_OUTSIDE_OF_CALLS = frozenset(("__init__", "extra_repr", "reset_parameters"))      # methods of layers
+
+
 @lru_cache(maxsize=1024)
 def _names_in_library(kind) -> frozenset:
-    """Return the names in the code of a library's layers among a class of modules and its bases."""
+    """Return the names in the code that calls of a library's layers run, among a class of modules and its bases."""
     layers = [c for c in kind.__mro__ if "forward" in vars(c) and c is not Module and not is_user_defined(c)]
-    codes = [f.__code__ for c in layers for f in vars(c).values() if isinstance(f, types.FunctionType)]
+    codes = [f.__code__ for c in layers for name, f in vars(c).items()
+             if isinstance(f, types.FunctionType) and name not in _OUTSIDE_OF_CALLS]
     return frozenset([name for code in codes for name in code.co_names])
 
 
