@@ -14,7 +14,7 @@ from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
 from ..bytecode.user_code import is_a, is_user_defined
 from ..proxies.new_objects import attributes_in
-from ..proxies.set_layout import layout_of
+from ..proxies.set_layout import layout_of, table_of
 from .exact_values import are_exact
 from .held_content import content_of
 from .locations import DICTS, RESTORED
@@ -39,13 +39,13 @@ class Snapshot:
     """Content of a container: its type and its items, nested containers likewise; one that contains itself (`circle`) must be
     the very same."""
 
-    __slots__ = ("base", "circle", "items", "itself", "keys", "kind", "layout", "rule")
+    __slots__ = ("base", "circle", "items", "itself", "keys", "kind", "layout", "rule", "table")
     step = "item"
 
     def __init__(self, container, inputs=None, around=()):
         self.kind, self.base, self.rule = type(container), base_of(type(container)), _rule(container)
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
-        self.layout = layout_of(container) if self.base is set else None
+        self.layout, self.table = (layout_of(container), table_of(container)) if self.base is set else (None, None)
         around = (*around, (container, self))
         self.circle: Itself | None = None
         self.items = tuple([snapshot(v, inputs, around) for v in self._values_of(container)])
@@ -62,7 +62,8 @@ class Snapshot:
 
     def with_items(self, items) -> "Snapshot":
         made = Snapshot.__new__(Snapshot)
-        made.kind, made.base, made.rule, made.layout = self.kind, self.base, self.rule, self.layout
+        made.kind, made.base, made.rule = self.kind, self.base, self.rule
+        made.layout, made.table = self.layout, self.table
         made.keys, made.items, made.itself, made.circle = self.keys, tuple(items), None, self.circle
         return made
 
@@ -74,7 +75,8 @@ class Snapshot:
         if self.circle is not None and not self.circle.matches(now):
             return False
         if self.base is set:        # in their order: functions may go through them, or through a copy
-            return same_keys(set.__iter__(now), self.keys) and layout_of(now) == self.layout
+            return table_of(now) == self.table or (
+                same_keys(set.__iter__(now), self.keys) and layout_of(now) == self.layout)
         if self.base in _MAPPINGS and not same_keys(self.base.__iter__(now), self.keys):
             return False
         return (all(map(is_, self._values_of(now), self.items))

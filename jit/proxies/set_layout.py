@@ -18,6 +18,7 @@ from ...runtime.cpu.calls.call import knows_objects
 
 _BYTES_AT = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)((
     "PyBytes_FromStringAndSize", ctypes.pythonapi))
+_START = object.__basicsize__   # of the fields of a set in its memory
 _REMOVED = -1                   # hash in the place of a removed element
 _HIGH = 1 << 60                 # added to the hashes of elements that hold a place: no number has such a hash by chance
 _UNKNOWN = itertools.count()
@@ -76,11 +77,18 @@ def content_of_set(values: set) -> SetContent:
     return SetContent(tuple(set.__iter__(values)), layout_of(values))
 
 
-def _layout(values) -> bytes:
-    head = _Head.from_address(id(values) + object.__basicsize__)
+def table_of(values) -> bytes:
+    """Return the layout of a set or frozenset with the addresses of its elements, which is quicker to read."""
+    if not knows_layouts():
+        return next(_UNKNOWN).to_bytes(8)
+    head = _Head.from_address(id(values) + _START)
     # One call of C code, between whose reads of the address and of the table no other thread runs.
-    table = np.frombuffer(_BYTES_AT(head.table, 16 * (head.mask + 1)), np.int64)
-    return head.finger.to_bytes(8, sys.byteorder) + table[1::2].tobytes() + (table[::2] != 0).tobytes()
+    return _BYTES_AT(head.table, 16 * (head.mask + 1)) + head.finger.to_bytes(8, sys.byteorder)
+
+
+def _layout(values) -> bytes:
+    words = np.frombuffer(table_of(values), np.int64)
+    return words[-1:].tobytes() + words[1::2].tobytes() + (words[:-1:2] != 0).tobytes()
 
 
 @functools.lru_cache(None)
@@ -90,10 +98,10 @@ def knows_layouts() -> bool:
         return False
     values, removed = {1, 2, 11}, {3}
     removed.pop()
-    head, other = [_Head.from_address(id(x) + object.__basicsize__) for x in (values, removed)]
+    head, other = [_Head.from_address(id(x) + _START) for x in (values, removed)]
     if (head.fill, head.used, head.mask, head.finger) != (3, 3, 7, 0) or (other.fill, other.used, other.finger) != (1, 0, 4):
         return False
-    if head.table != id(values) + object.__basicsize__ + ctypes.sizeof(_Head):
+    if head.table != id(values) + _START + ctypes.sizeof(_Head):
         return False
     table = np.frombuffer(_BYTES_AT(head.table, 128), np.int64)
     return table[1::2].tolist() == [0, 1, 2, 11, 0, 0, 0, 0]
@@ -167,7 +175,7 @@ def _enlarge(values, only, size):
 
 
 def _finger(values) -> int:
-    return _Head.from_address(id(values) + object.__basicsize__).finger
+    return _Head.from_address(id(values) + _START).finger
 
 
 def _move_finger(values, finger):
