@@ -241,7 +241,8 @@ class Run:
     def _has_written(self, tracker) -> bool:
         """Return whether the function has done anything so far that running it again would do twice."""
         try:
-            return self.containers.has_changed_callers or bool(tracker.written()) or self.recorder.finish([]).has_effects
+            return (self.containers.has_changed_callers or bool(self.containers.changed_objects() or tracker.written())
+                    or self.recorder.finish([]).has_effects)
         except TraceError:
             return True
 

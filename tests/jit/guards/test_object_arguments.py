@@ -491,3 +491,33 @@ def test_keys_hold_objects_whose_class_gets_other_methods(change, is_inside):
         return found
 
     assert life(jit.trace) == life(lambda f: f)
+
+
+FAILURES = {"an iteration": lambda found: [*found], "an index": lambda found: found[0], "a call": lambda found: found(*found),
+            "a sum": lambda found: found + "text", "a length": len}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("kind", [Meta, lambda scale: Meta(scale, name=[scale])], ids=["plain", "with a list"])
+def test_an_error_behind_a_write_to_an_object_runs_the_function_once(kind, failure):
+    def life(wrap):
+        held, found = ["text", 5], []
+
+        def f(x, m):
+            m.scale += 1
+            FAILURES[failure](held[0])
+            return x * m.scale
+
+        step = wrap(f)
+        for i in range(6):
+            if i in (1, 4):
+                held.reverse()
+            m = kind(2.0)
+            try:
+                found.append(step(ingot.ones(2), m).tolist())
+            except Exception as error:
+                found.append(type(error).__name__)
+            found.append(m.scale)
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)
