@@ -432,6 +432,16 @@ class TraceNode:
         if self.differential is not None and index in self.differential.passing:
             self.expand()
 
+    def restored_behind(self, index, only_shown) -> list | None:
+        """Return the eager nodes if other results are computed from one, else None."""
+        if self.differential is None or index not in self.differential.passing:
+            return None
+        self.expand()
+        if self.rules is None and not only_shown:
+            raise AutogradError("the gradient of a view that a traced function has written cannot be told from that of its "
+                                f"base, since {self._kept()}; take it inside of the function")
+        return self.rules
+
     def edge_past(self, edge):
         """Return the edge to the restored node of a result, or the edge itself."""
         return edge if self.rules is None else self.edges[edge.index]

@@ -7,7 +7,7 @@ from ...ir.ops.core.shape import cat, full, reshape
 from ..core.composite_tensors import PARTS, composed_like, values_in
 from ..core.device_array import ones_on_device_of, place_of, zeros_on_device_of
 from ..core.dispatch import call
-from ..core.node import Leaf, Output
+from ..core.node import Leaf, Output, settle_view
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from ..state.mode import tls
 from .engine import Backward, accumulate, run_leaf_prehooks, run_post_accumulate
@@ -93,6 +93,7 @@ def _roots(tensors):
 def _key(t):
     if isinstance(t, GradientEdge):
         return t.node if t.node.outs is None else (t.node, t.output_nr)
+    settle_view(t)
     return (t._node.source, t._node.index) if type(t._node) is Output else t._node
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from ...ir.dtype import of
 from ...ir.errors import AutogradError
 from ...ir.opdef.aval import Aval
-from ..core.node import Leaf, Output, shown_edge
+from ..core.node import Leaf, Output, settle_view, shown_edge
 from ..core.tensor import Tensor, wrap
 
 
@@ -39,6 +39,7 @@ def get_gradient_edge(tensor) -> GradientEdge:
     """Return the edge at which the tensor's gradient arrives."""
     if tensor._node is None:
         raise AutogradError("a tensor that does not require grad has no gradient edge")
+    settle_view(tensor)
     edge = GradientEdge(*shown_edge(tensor._node))
     edge.aval = tensor.aval
     return edge

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ...ir.errors import AutogradError, DTypeError
-from ..core.node import Leaf, hooks_of, source_of
+from ..core.node import Leaf, hooks_of, settle_view, source_of
 from ..core.node import Node as Operation
 from ..core.tensor import Tensor
 from ..core.writes import keep_gradient as keep_gradient
@@ -38,6 +38,7 @@ def register_hook(self, hook) -> RemovableHandle:
         tls.m.recorder.gradients.hooking(self)
     if type(self._node) is Leaf:
         return add_hook(hooks_of(self._node, "hooks"), hook)
+    settle_view(self)
     node, index = source_of(self._node)
     if node.expand is not None:
         node.hooking(index)
@@ -66,6 +67,7 @@ def retain_grad(self) -> None:
     self._retains = True
     if tls.m.recorder is not None:
         tls.m.recorder.gradients.retaining(self)
+    settle_view(self)
     keep_gradient(self)
 
 

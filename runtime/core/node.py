@@ -264,6 +264,33 @@ def shown_edge(edge) -> tuple:
     return shown(node), index
 
 
+def settle_view(view, only_shown=False):
+    """Give a view that a replay wrote through its base the eager node of its history, if other results were computed from it:
+    their gradients arrive there. A write gives the view nodes of its own, from its base on. If the eager nodes cannot be
+    restored, raise, unless the node is only to be shown."""
+    base = view._base
+    if base is None or base._node is None or type(view._node) is Leaf:
+        return
+    whole, index = source_of(base._node)
+    restored = whole.restored_behind(index, only_shown) if whole.expand is not None else None
+    if not restored:
+        return
+    steps, edge = [], view._node
+    while edge is not base._node:
+        node, _ = source_of(edge)
+        if node.op is None or not node.op.is_view or len(node.edges) != 1:
+            return
+        steps.append(node)
+        edge = node.edges[0]
+    here = source_of(whole.edges[index])
+    for step in reversed(steps):
+        found = {id(n): n for n in restored if n.op is step.op and n.params == step.params and source_of(n.edges[0]) == here}
+        if len(found) != 1:
+            return
+        here = next(iter(found.values())), 0
+    view._node = here[0]
+
+
 def shown(node):
     """Return a node for users: its class has the node's name (`type(t.grad_fn).__name__`)."""
     if node is not None:

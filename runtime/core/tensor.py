@@ -14,7 +14,7 @@ from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
 from ..state.mode import Defaults, tls
-from .node import Leaf, aval_of, shown_edge
+from .node import Leaf, aval_of, settle_view, shown_edge
 from .storage import Storage, borrowed
 
 _new = object.__new__
@@ -215,7 +215,8 @@ class Tensor:
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.gradients.history_read(self)
-        return shown_edge(node)[0]
+        settle_view(self, only_shown=True)
+        return shown_edge(self._node)[0]
 
     @property
     def output_nr(self) -> int:
