@@ -14,7 +14,7 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module, is_a
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import ChangedValue, Location
-from .references import Held, reference_to
+from .references import Held, Reference, reference_to
 from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
 
 UNREAD = object()       # value of an attribute that the function writes without reading it
@@ -142,15 +142,21 @@ class ModulesGuard(StructureCondition):
         states = [(m, self._state(m, self.written, toggled)) for m in modules]
         self._states = [(reference_to(m), {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
         self.identity = tuple([id(m) for m, _ in self.states])
-        self._modules = [m for m, _ in self.states]
         self._names = [[k for k in attributes_of_module(m) if (id(m), k) not in self.written and (
-                        may_read(m, k) or hasattr(type(m), k))] for m in self._modules]      # (which may be a method)
+                        may_read(m, k) or hasattr(type(m), k))] for m, _ in states]      # (which may be a method)
         self._note_attributes()
 
     def _note_attributes(self):
+        """Note classes and attributes. Of modules that the guard must not keep, the ids of attributes stand for these."""
+        held = [(m, names) for (m, _), (reference, _), names in zip(self.states, self._states, self._names)
+                if type(reference) is not Reference]
+        self._modules = [m for m, _ in held]
         self._tables = list(map(vars, self._modules))
-        self._read = [(table.get, names) for table, names in zip(self._tables, self._names) if names]
+        self._read = [(table.get, names) for table, (_, names) in zip(self._tables, held) if names]
         self._kinds, self._values = self._kinds_now(), self._values_now()
+        self._others = [(reference, names) for (reference, _), names in zip(self._states, self._names)
+                        if type(reference) is Reference]
+        self._of_others = [_ids_in(reference(), names) for reference, names in self._others]
 
     def _kinds_now(self) -> list:
         """Return the classes of the modules, and how many attributes they have."""
@@ -160,9 +166,15 @@ class ModulesGuard(StructureCondition):
         """Return the attributes that code reads and does not write."""
         return [get(name) for get, names in self._read for name in names]
 
+    def _has_same_attributes(self) -> bool:
+        if self._kinds_now() != self._kinds or any(map(is_not, self._values_now(), self._values)):
+            return False
+        others = zip(self._others, self._of_others)
+        return all(_ids_in(reference(), names) in (ids, None) for (reference, names), ids in others)   # (None: it is gone)
+
     def holds(self) -> bool:
         now = Structure.version
-        if now == self.version and self._kinds_now() == self._kinds and not any(map(is_not, self._values_now(), self._values)):
+        if now == self.version and self._has_same_attributes():
             return True
         if not self.is_as_before():
             return False
@@ -207,6 +219,7 @@ class ModulesGuard(StructureCondition):
         return _changed_values_in_all(parts)
 
     def __str__(self):
+        name = "a module that is gone"
         for m, state in self._living:
             now, name = self._state(m, {}), type(m).__name__
             for key in {**state, **now}:
@@ -214,6 +227,14 @@ class ModulesGuard(StructureCondition):
                 if not looks_like(is_now, was):
                     return _change_of_module(name, key, was, is_now)
         return f"the parameters, children or attributes of {name} are in another order"
+
+
+def _ids_in(m, names) -> tuple | None:
+    """Return the class of a module, how many attributes it has, and the ids of some of them; None if it is gone."""
+    if m is None:
+        return None
+    table = vars(m)
+    return type(m), len(table), [id(table.get(name)) for name in names]
 
 
 def _change_of_module(name, key, was, now) -> str:

@@ -23,7 +23,7 @@ class ImportedModule(Condition):
         return self.expected is other.expected
 
     def __str__(self):
-        return f"the module {self.identity[1]} in sys.modules, which the function imports, was loaded, replaced or removed"
+        return f"the module {self.identity[1]} in sys.modules was loaded, replaced or removed"
 
 
 class LoadedModules(Condition):

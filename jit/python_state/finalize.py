@@ -9,7 +9,7 @@ from ..guards.absence import AbsentNames, AttributeNames, ClassNames
 from ..guards.class_entries import ClassMembers
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
-from ..guards.loaded_modules import LoadedModules
+from ..guards.loaded_modules import ImportedModule, LoadedModules
 from ..guards.locations import CONTEXT, EXTEND, RESTORED, STATE, WHOLE, StateInputs, item_of, read
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
@@ -170,7 +170,7 @@ class Finaliser:
                 what == LIBRARY and self._contents.held(place[0], reading.expected))
             if what == DATA and not reading.holds():
                 raise FirstTimeError(f"it changed {reading.text}; change it outside of the traced function")
-            if type(reading) is LoadedModules and not reading.holds():
+            if type(reading) in (LoadedModules, ImportedModule) and not reading.holds():
                 raise FirstTimeError(f"{reading}, and the function reads which there are")
             if type(reading) is ClassNames and not (fills or reading.holds()):      # a library did so
                 raise FirstTimeError(str(reading))
