@@ -11,12 +11,13 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
 from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
-from ..bytecode.user_code import attributes_of_module, is_a
+from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import ChangedValue, Location
 from .references import Held, Reference, reference_to
 from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
 
+_MOST_INLINE = 64       # modules whose tests stand in the code of a check
 UNREAD = object()       # value of an attribute that the function writes without reading it
 
 
@@ -127,7 +128,7 @@ def _changed_values_in_all(parts) -> list:
 
 class ModulesGuard(StructureCondition):
     """State of the modules that ran, compared only after some module of the process has changed, or where one of them has
-    another class or attribute: code may set these past its `__setattr__`, as `vars(m)["p"] = 2` does."""
+    another attribute: code may set it past its `__setattr__`, as `vars(m)["p"] = 2` does. The mode counts elsewhere."""
 
     is_counted = False
 
@@ -142,32 +143,41 @@ class ModulesGuard(StructureCondition):
         states = [(m, self._state(m, self.written, toggled)) for m in modules]
         self._states = [(reference_to(m), {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
         self.identity = tuple([id(m) for m, _ in self.states])
-        self._names = [[k for k in attributes_of_module(m) if (id(m), k) not in self.written and (
+        self._names = [[k for k in attributes_of_module(m) if k != "training" and (id(m), k) not in self.written and (
                         may_read(m, k) or hasattr(type(m), k))] for m, _ in states]      # (which may be a method)
         self._note_attributes()
 
     def _note_attributes(self):
-        """Note classes and attributes. Of modules that the guard must not keep, the ids of attributes stand for these."""
+        """Note the attributes. Of modules that the guard must not keep, ids stand for these."""
         held = [(m, names) for (m, _), (reference, _), names in zip(self.states, self._states, self._names)
                 if type(reference) is not Reference]
         self._modules = [m for m, _ in held]
-        self._tables = list(map(vars, self._modules))
-        self._read = [(table.get, names) for table, (_, names) in zip(self._tables, held) if names]
-        self._kinds, self._values = self._kinds_now(), self._values_now()
+        self._read = [(vars(m).get, names) for m, names in held if names]
+        self._tables = [vars(m) for m in self._modules if is_user_defined(type(m))]     # which may get methods
+        self._sizes, self._values = list(map(len, self._tables)), self._values_now()
         self._others = [(reference, names) for (reference, _), names in zip(self._states, self._names)
                         if type(reference) is Reference]
         self._of_others = [_ids_in(reference(), names) for reference, names in self._others]
-
-    def _kinds_now(self) -> list:
-        """Return the classes of the modules, and how many attributes they have."""
-        return [*map(type, self._modules), *map(len, self._tables)]
 
     def _values_now(self) -> list:
         """Return the attributes that code reads and does not write."""
         return [get(name) for get, names in self._read for name in names]
 
+    def quick_test(self, name_of) -> str:
+        """Return an expression for the usual case, over what `name_of` names: no module has changed since the guard was made.
+        Where it is false, `holds` decides."""
+        me = name_of(self)
+        if len(self._modules) > _MOST_INLINE or any(names for _, names in self._others):
+            return f"{me}.holds()"
+        tests = [f"{me}.version == Structure.version"]
+        tests += [f"len({name_of(table)}) == {len(table)}" for table in self._tables]
+        tests += [f"{name_of(get)}({k!r}) is {name_of(get(k))}" for get, names in self._read for k in names]
+        tests += [f"len(({name_of(reference.of)}() or {me}).__dict__) == {ids[0]}"
+                  for (reference, _), ids in zip(self._others, self._of_others) if ids is not None]
+        return f"({' and '.join(tests)} or {me}.holds())"
+
     def _has_same_attributes(self) -> bool:
-        if self._kinds_now() != self._kinds or any(map(is_not, self._values_now(), self._values)):
+        if list(map(len, self._tables)) != self._sizes or any(map(is_not, self._values_now(), self._values)):
             return False
         others = zip(self._others, self._of_others)
         return all(_ids_in(reference(), names) in (ids, None) for (reference, names), ids in others)   # (None: it is gone)
@@ -230,11 +240,8 @@ class ModulesGuard(StructureCondition):
 
 
 def _ids_in(m, names) -> tuple | None:
-    """Return the class of a module, how many attributes it has, and the ids of some of them; None if it is gone."""
-    if m is None:
-        return None
-    table = vars(m)
-    return type(m), len(table), [id(table.get(name)) for name in names]
+    """Return how many attributes a module has, and the ids of some of them; None if it is gone."""
+    return None if m is None else (len(vars(m)), [id(vars(m).get(name)) for name in names])
 
 
 def _change_of_module(name, key, was, now) -> str:

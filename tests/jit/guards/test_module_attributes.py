@@ -21,7 +21,7 @@ class Scaled(nn.Module):
 
 
 def changed_class(m, i):
-    object.__setattr__(m.act, "__class__", nn.Sigmoid if i % 2 else nn.Tanh)
+    m.act.__class__ = nn.Sigmoid if i % 2 else nn.Tanh
 
 
 def removed_and_set(m, i):
@@ -44,7 +44,7 @@ WAYS = {
     "an attribute of a layer": lambda m, i: vars(m.drop).__setitem__("p", float(i % 2)),
     "the mode of a layer": lambda m, i: vars(m.drop).__setitem__("training", bool(i % 2)),
     "a method": lambda m, i: vars(m).__setitem__("forward", lambda x: x * i),
-    "a method of a layer": lambda m, i: vars(m.act).__setitem__("forward", lambda x: x * i),
+    "a method of a layer": lambda m, i: setattr(m.act, "forward", lambda x: x * i),
     "the class of a layer": changed_class,
     "parameters": lambda m, i: m._parameters.__setitem__("weight", nn.Parameter(ingot.ones(2) * i)),
     "buffers": lambda m, i: m._buffers.__setitem__("mean", ingot.ones(2) * i),
