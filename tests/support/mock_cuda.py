@@ -20,6 +20,7 @@ import mock_cuda_chip
 import mock_cuda_triton
 from ingot import jit
 from ingot.ir.errors import DeviceError
+from ingot.runtime.api.nn import distances
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.driver import driver, launch_queue
 from ingot.runtime.cuda.driver.driver_state import drop_caches
@@ -70,7 +71,7 @@ def _ptx(kind):
 def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
     """The runtime on a mock driver; `alone`: operators that the host would compute are failures."""
     mock = MockDriver(devices, memory, seed, arch or mock_cuda_chip.compiled_for or 90)
-    drop_caches()
+    _drop_caches()
     before, made = driver.replace(mock), compiler.build
     load, compiler._load = compiler._load, lambda variant: None
     allocate, Allocator.allocate = Allocator.allocate, _spoiling(mock, Allocator.allocate)
@@ -84,10 +85,16 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
     finally:
         with contextlib.suppress(DeviceError):      # which whoever waited has met
             launch_queue.drain()
-        drop_caches()
+        _drop_caches()
         compiler.build, compiler._load, compiler.cache, eager.on_host = made, load, store, compute
         Allocator.allocate = allocate
         driver.restore(before)
+
+
+def _drop_caches():
+    """Drop all that belongs to a driver, tables on devices among it that functions of `api` keep."""
+    drop_caches()
+    distances._cached_above_diagonal.cache_clear()
 
 
 def _refused(op, *rest):
