@@ -104,9 +104,9 @@ def _sign_any(x):
 
 sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="real", traits=("foreach", "exact"),
                    doc="-1, 0 or 1; 0 for nan.")
-floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="number", traits=("foreach", "exact"))
-ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="number", traits=("foreach", "exact"))
-trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="number", traits=("foreach", "exact"))
+floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="real_number", traits=("foreach", "exact"))
+ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="real_number", traits=("foreach", "exact"))
+trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="real_number", traits=("foreach", "exact"))
 round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="real_float", traits=("foreach", "exact"),
                      doc="To the nearest integer, halves to even.")
 frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="real_float", traits=("foreach", "exact"),
@@ -119,7 +119,7 @@ sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), 
 rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
                     (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float",
                     traits=("foreach", "wide_on_gpu"))
-square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
+square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="number", traits=("exact",))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
                          traits=("foreach", "exact", "wide_on_gpu"))
 

@@ -221,6 +221,23 @@ def test_every_operator_declares_its_gradient():
         assert op.vjp is NO_GRAD or callable(op.vjp) or isinstance(op.vjp, tuple), op.name
 
 
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int64", "float16", "float64", "complex64"])
+def test_elementwise_operators_refuse_a_dtype_or_give_what_they_say(kind):
+    """Also dtypes that the samples leave out: files may hold any."""
+    wrong = []
+    for op in [op for op in OPS.values() if op.is_elementwise and type(op.vjp) is tuple]:
+        arrays = [np.ones((3, 5), kind)] * len(op.vjp)
+        try:
+            said = op.infer(*map(Aval, *zip(*[(a.shape, dt.from_numpy(a.dtype)) for a in arrays])))
+        except (IngotError, TypeError):         # (some take parameters as well)
+            continue
+        with np.errstate(all="ignore"):
+            given = np.asarray(op.ref(*arrays))
+        if (given.shape, given.dtype) != (said.shape, said.dtype.np):
+            wrong.append(f"{op.name}: {said}, the reference gives {given.dtype}")
+    assert not wrong, wrong
+
+
 def test_wrong_arguments_give_ingot_errors():
     x, y = wrap(np.ones((2, 3), np.float32)), wrap(np.ones((4, 5), np.float32))
     with pytest.raises(IngotError, match="do not broadcast"):
