@@ -117,7 +117,7 @@ _FUNCTIONS: dict = {
         READS="geterr geterrcall getbufsize get_printoptions get_include",
         HOST="seterr seterrcall setbufsize set_printoptions show_config show_runtime info",
         OBSERVED="load loadtxt genfromtxt fromregex save savetxt savez savez_compressed",
-        REFUSED="fromfile memmap test ndarray.tofile ndarray.dump MaskedArray.ids"),
+        REFUSED="fromfile memmap test ndarray.tofile ndarray.dump generic.tofile generic.dump MaskedArray.ids"),
     "pandas": _table(OBSERVED="read_csv read_parquet read_pickle read_json", READS="get_option describe_option",
                      HOST="set_option reset_option"),
     "sklearn": _table(READS="get_config", HOST="set_config"),
