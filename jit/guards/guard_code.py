@@ -19,7 +19,7 @@ from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
 from ..bytecode.user_code import dict_of
 from .absence import AbsentNames
 from .class_entries import ClassTests, source_of_check
-from .guards import FunctionGuard, Guard, ModulesGuard, StructureCondition
+from .guards import FunctionGuard, Guard, StructureCondition
 from .locations import SameAs
 from .references import plain_module
 from .snapshot import Exactly, Snapshot
@@ -46,10 +46,8 @@ def tests_of(guards, names: dict) -> list:
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if type(g) is AbsentNames:
             line = _absence_test(g, names)
-        if type(g) is ModulesGuard:
+        if isinstance(g, StructureCondition):
             line = g.quick_test(partial(_name, names))
-        elif isinstance(g, StructureCondition) and g.is_counted:
-            line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
     return [*classes.lines(partial(_name, names)), *lines]
 

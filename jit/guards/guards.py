@@ -57,6 +57,11 @@ class StructureCondition(Condition):
         """Compare the state itself."""
         raise NotImplementedError
 
+    def quick_test(self, name_of) -> str:
+        """Return an expression for this condition over what `name_of` names. Its first part is quick, and true most times."""
+        me = name_of(self)
+        return f"({me}.version == Structure.version or {me}.holds())" if self.is_counted else f"{me}.holds()"
+
     def holds(self) -> bool:
         """Compare the state if any structure has changed since the last time."""
         now = Structure.version
@@ -130,8 +135,6 @@ class ModulesGuard(StructureCondition):
     """State of the modules that ran, compared only after some module of the process has changed, or where one of them has
     another attribute: code may set it past its `__setattr__`, as `vars(m)["p"] = 2` does. The mode counts elsewhere."""
 
-    is_counted = False
-
     def __init__(self, modules, inputs, written=None, toggled=(), may_read=lambda m, name: True):
         """`written` are attributes that the function writes itself: {(id of the module, name): value from before, or UNREAD}.
         `toggled` are ids of parameters that started or stopped requiring grad. `may_read` tells whether code may read an
@@ -164,8 +167,7 @@ class ModulesGuard(StructureCondition):
         return [get(name) for get, names in self._read for name in names]
 
     def quick_test(self, name_of) -> str:
-        """Return an expression for the usual case, over what `name_of` names: no module has changed since the guard was made.
-        Where it is false, `holds` decides."""
+        """Return such an expression: first, no module has changed since the guard was made."""
         me = name_of(self)
         if len(self._modules) > _MOST_INLINE or any(names for _, names in self._others):
             return f"{me}.holds()"

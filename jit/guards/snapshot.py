@@ -351,4 +351,3 @@ def brief(value) -> str:
 def is_plain(value) -> bool:
     """Return whether a value is a number, a string or a tuple of such, which is compared by value."""
     return is_a(value, _VALUES) or (is_a(value, (tuple, frozenset)) and all(is_plain(v) for v in value))
-

@@ -111,6 +111,8 @@ def give_content(values: set, elements: tuple, layout: bytes):
     """Give a set the elements and the layout of another one. Other threads find what stays at any time if it is enough to take
     away and to add what differs, as after a single `add` or `discard`."""
     _exchange(values, elements)
+    if not knows_layouts():
+        return
     if _layout(values) != layout or not all(map(is_, set.__iter__(values), elements)):
         _rebuild(values, elements, layout)
 

@@ -278,7 +278,7 @@ def settle_view(view, only_shown=False):
     steps, edge = [], view._node
     while edge is not base._node:
         node, _ = source_of(edge)
-        if node.op is None or not node.op.is_view or len(node.edges) != 1:
+        if not isinstance(node, Node) or node.op is None or not node.op.is_view or len(node.edges) != 1:
             return
         steps.append(node)
         edge = node.edges[0]

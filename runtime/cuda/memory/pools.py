@@ -20,6 +20,8 @@ _Source = TypeVar("_Source", bound=MemorySource)
 _allocators = DriverCache()     # by device
 _RELAXED = 2
 _new = object.__new__
+
+
 class Memory:
     """Device memory, freed with the last reference to it.
 
