@@ -198,8 +198,7 @@ class _ResultAliases:
         """Make a result a view of its base. A replay swaps the memory of inputs once it has made all results."""
         if id(t._base) in self.recorder.swaps.swapped:
             raise swap_error()
-        depth = len(self.recorder.link(t._base).chain)
-        self._set(t, Part(self._number(t._base), self.recorder.link(t).chain[depth:], True, requires_grad=requires_grad),
+        self._set(t, Part(self._number(t._base), self.recorder.chain_of(t), True, requires_grad=requires_grad),
                   taped=t._node is not None and _differs_from_base(t))
 
     def __contains__(self, i):

@@ -22,6 +22,7 @@ class DataSwaps:
         self.swapped: dict = {}     # by id: (tensor from outside, its position, a tensor over the memory that it lost)
         self.windows: set = set()   # ids of those that came to other memory by `set_()`
         self.kinds: dict = {}       # position of such a tensor: its first (sizes, dtype, order in memory)
+        self.stand_ins: dict = {}   # by id: (tensor that lost elements, the root that its older views have instead)
 
     def data_set(self, t, value):
         r = self._recorder
@@ -83,6 +84,9 @@ class DataSwaps:
             r.refuse(f"{name} gives a tensor other memory", "make a new tensor")
         self._tie_like(t, new, r.link(t).is_outside)
 
+    def stood_in(self, t, root):
+        self.stand_ins[id(root)] = t, root
+
     def _tie_like(self, t, new, is_outside):
         self._recorder.links.tie(t, Link(self._recorder, new.cell, new.chain, new.value, new.version, is_outside))
 
@@ -112,7 +116,11 @@ class DataSwaps:
     def base_before(self, t):
         """Return the tensor of which `t` was a view when it came in, or `t`."""
         before = self.swapped[id(t)][2] if id(t) in self.swapped else t
-        return t if before._base is None else before._base
+        return t if before._base is None else self.stood_for(before._base)
+
+    def stood_for(self, base):
+        """Return the tensor that a base stands in for, or the base."""
+        return self.stand_ins[id(base)][0] if id(base) in self.stand_ins else base
 
     def roots_before(self, cells) -> list:
         """Return the tensors behind cells, over the memory of the beginning; leave out those that lost it unread."""

@@ -324,14 +324,16 @@ class Replay:
                 t, new = self.tensors[position], self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of]
                 is_own = new._base is t or (o.source == position and not o.detached and new._base is t._base is not None)
                 take, memory = (take_window, window_of(new)) if o.is_window else (lie_over, memory_of(new))
-                found.append((t, new if is_own else None, take, memory))
+                found.append((t, new if is_own and not o.is_window else None, take, memory, t._node))
             self._rebound = made, before, found
         with set_grad_enabled(False):
-            for t, view, take, memory in self._rebound[2]:
+            for t, view, take, memory, node in self._rebound[2]:
                 if view is None:
                     take(t, memory)
                 else:
+                    t._node = None      # it requires grad only since then
                     become(t, view, "a traced function")
+                    t._node = node
         for position in finish.turned_late:
             self.tensors[position].requires_grad_()
 

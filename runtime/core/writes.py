@@ -281,6 +281,24 @@ def chain_of(view):
     return view._chain if m.sizes is None or m.recorder is None else m.recorder.chain_of(view)
 
 
+def inverse_chain(shape: tuple, chain) -> tuple | None:
+    """Return the chain that leads from a view back to the tensor of this shape that it looks into; None if the view lacks
+    elements."""
+    back = []
+    for name, items in chain:
+        params = dict(items)
+        if name == "permute":
+            dims = params["dims"]
+            back.append((name, (("dims", tuple(sorted(range(len(dims)), key=dims.__getitem__))),)))
+            shape = tuple([shape[d] for d in dims])
+        elif name == "reshape":
+            back.append((name, (("shape", tuple(shape)),)))
+            shape = params["shape"]
+        elif name != "slice" or (params["start"], params["step"], params["stop"]) != (0, 1, shape[params["dim"]]):
+            return None
+    return tuple(back[::-1])
+
+
 def chain_history(base, chain):
     """Return the history of a view: its chain of view operators on top of the base's."""
     node, aval = base._node, base.aval

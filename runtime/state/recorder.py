@@ -63,6 +63,7 @@ class SwapEvents(Protocol):
 
     def data_set(self, t, value): ...                       # `t.data = value` is about to happen
     def reshaping(self, t, name): ...                       # `name`, in place, is about to change sizes, strides or memory
+    def stood_in(self, t, root): ...                        # `root` is now the base of older views of `t` in its place
     def rebound(self, t, value, name): ...                  # `t` now has the memory, sizes and strides of `value`
 
 

@@ -22,13 +22,25 @@ def run_chain(x, chain):
 
 def _assign_view(base, value, *, chain):
     out = np.array(base, copy=True, order="C")
-    target = out
-    for name, params in chain:
-        target = OPS[name].ref(target, **dict(params))
+    _put(out, chain, value)
+    return out
+
+
+def _put(target, chain, value):
+    """Write into the part of `target` that the chain selects. Dims that are not in row-major order in memory may be joined only
+    in a copy, which is written, and goes back as a whole."""
+    whole = target
+    for i, (name, params) in enumerate(chain):
+        seen = OPS[name].ref(target, **dict(params))
+        if seen.size and not np.may_share_memory(seen, whole):
+            copied = np.array(seen, order="C")
+            _put(copied, chain[i + 1:], value)
+            target[...] = copied.reshape(target.shape)
+            return
+        target = seen
     if not target.flags.writeable:
         target.setflags(write=True)
     target[...] = value
-    return out
 
 
 def _batch_assign(size, op, args, held, params):

@@ -1,20 +1,22 @@
 """Methods that change the shape, strides or memory of a tensor in place."""
 
+import itertools
 import math
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from ....ir.dim_order import order_of
 from ....ir.errors import AutogradError, DeviceError, DTypeError, ShapeError
+from ....ir.opdef.op import OPS
 from ....ir.ops.core import shape as sh
 from ....ir.ops.core.elementwise import copy
 from ...autograd.grad_mode import enable_grad
-from ...autograd.hooks import keep_gradient
 from ...core.device_array import DeviceArray, address_of, zeros_on_device_of
 from ...core.storage import Storage
 from ...core.tensor import Tensor, numel_of, shape_of, whole_of
-from ...core.writes import chain_history, chain_of
+from ...core.writes import chain_history, chain_of, inverse_chain, keep_gradient
 from ...state.mode import tls
 from ..register.lazy_methods import put_method
 from ..register.memory_formats import format_of, order_of_format, preserve_format
@@ -24,26 +26,48 @@ from .reshaping import fill_in, reshape, sizes_of, squeeze, t, transpose, unsque
 
 
 def become(x: Tensor, view: Tensor, name: str) -> Tensor:
-    """Turn x into a view of itself. Older views of x keep the memory as it was."""
+    """Turn x into a view of itself, which is none afterwards. A root stays one, and leads to its older views through the way
+    back, if the view has all elements; otherwise older views keep the memory as it was. May be repeated after an interrupt."""
     m = tls.m
     if m.grad and x._node is not None and x.is_leaf:
         raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
     if m.recorder is not None:
         m.recorder.swaps.reshaping(x, name)
-    if x._base is None and any(t is not None and t is not view and t._base is x for t in [r() for r in x._storage.aliases]):
+    if view._a is x._a:
+        return x
+    node = view._node if m.grad or not x.is_leaf else x._node
+    changes: list = [(x, "_a", view._a), (x, "_node", node)]
+    older = _views_of(x, view) if x._base is None and view._base is x else []
+    back = inverse_chain(shape_of(x), chain_of(view)) if older else None
+    if older and back is None:
         view._base = stand_in(x)
-    if x._base is None and view._base is x:
-        x._a = view._a      # nothing else refers to x's old shape: x stays the root of its memory
-    else:
-        x._a, x._base, x._path = view._a, view._base, view._path
-        x._storage.add_aliases((x,))
-    if m.grad or not x.is_leaf:
-        x._node = view._node
-        if x._retains:
-            keep_gradient(x)
+        if m.recorder is not None:
+            m.recorder.swaps.stood_in(x, view._base)
+    if view._base is not x:
+        if x._base is None:
+            x._storage.add_aliases((x,))
+        changes += [(x, "_base", view._base), (x, "_path", view._path)]
     if m.recorder is not None:
         m.recorder.swaps.rebound(x, view, name)
+    if back is not None:
+        changes += [(t, "_path", _path_behind(back, t)) for t in older]
+    changes += [(view, "_base", None), (view, "_path", None)]
+    deque(itertools.starmap(setattr, changes), 0)       # all or nothing, as no interrupt comes within an instruction
+    if x._retains and x._node is not None:
+        keep_gradient(x)
+    if back is not None and x._node is not None:
+        for t in older:
+            if t._node is not None:
+                t._node = chain_history(x, chain_of(t))
+                if t._retains:
+                    keep_gradient(t)
     return x
+
+
+def _views_of(root: Tensor, but: Tensor) -> list:
+    """Return the live views of a root other than one."""
+    live = {id(t): t for t in [ref() for ref in root._storage.aliases] if t is not None and t is not but and t._base is root}
+    return [*live.values()]
 
 
 def stand_in(x: Tensor) -> Tensor:
@@ -57,16 +81,12 @@ def stand_in(x: Tensor) -> Tensor:
     return root
 
 
-def _lead_through(x, before):
-    """Give older views of x, which changed its shape, the history that x had `before`, computed from x now. So hooks on x see
-    gradients of these views, too."""
-    root = x._base
-    root._node = before._node
-    for view in [r() for r in x._storage.aliases]:
-        if view is not None and view is not x and view._base is root and view._node is not None:
-            view._node = chain_history(root, chain_of(view))
-            if view._retains:
-                keep_gradient(view)
+def _path_behind(chain: tuple, view: Tensor):
+    """Return the path to a view behind a chain that leads to its base."""
+    path: Any = None
+    for name, items in (*chain, *view._chain):
+        path = path, OPS[name], dict(items)
+    return path
 
 
 def _seen_with_history(fn, x, *args, **kwargs):
@@ -79,15 +99,9 @@ def _seen_with_history(fn, x, *args, **kwargs):
 
 def _restriding(fn):
     name = fn.__name__ + "_"
-    is_undone_by_itself = fn in (t, transpose)
 
     def method(self, *args, **kwargs):
-        shape, was_root = shape_of(self), self._base is None
-        become(self, _seen_with_history(fn, self, *args, **kwargs), name)
-        if was_root and self._base is not None and self._node is not None:
-            _lead_through(self, _seen_with_history(fn, self, *args, **kwargs) if is_undone_by_itself
-                          else _seen_with_history(reshape, self, shape))
-        return self
+        return become(self, _seen_with_history(fn, self, *args, **kwargs), name)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of {fn.__name__}()."

@@ -1,6 +1,8 @@
 """Gradients through operations in place: equal to the same operation out of place, however the tape saves operands."""
 
 import itertools
+import math
+import random
 
 import pytest
 
@@ -303,3 +305,34 @@ class Kept(ingot.autograd.Function):
     def backward(ctx, g):
         a, = ctx.saved_tensors
         return 2 * a * g
+
+
+@pytest.mark.parametrize("wrap", [lambda fn: fn, jit.trace], ids=["eager", "traced"])
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 3, 4), (3, 1, 2, 2)], ids=str)
+def test_windows_are_written_where_they_lie_in_memory_of_any_order(sizes, wrap):
+    """A window counts elements in memory. The history of its base must too, for a base that is not in row-major order."""
+    rng = random.Random(str(sizes))
+    for _ in range(20):
+        order = rng.sample(range(len(sizes)), len(sizes))
+        numel = math.prod(sizes)
+        start, step = rng.randrange(numel), rng.randint(1, 3)
+        places = range(start, numel, step)[:3]
+        way = [order.index(d) for d in range(len(sizes))]
+
+        def written(w, v, order=order, places=places, step=step):
+            x = w.permute(order) * 2
+            x.as_strided((len(places),), (step,), places[0]).mul_(v[:len(places)])
+            return x
+
+        def out_of_place(w, v, order=order, places=places):
+            factors = ingot.ones(w.numel(), dtype=w.dtype).index_put((ingot.tensor([*places]),), v[:len(places)])
+            return (w * factors.reshape(w.shape) * 2).permute(order)
+
+        w = ingot.arange(1.0, 1 + numel, dtype=ingot.float64).reshape(sizes).requires_grad_()
+        v = ingot.tensor([3.0, -5.0, 7.0], dtype=ingot.float64, requires_grad=True)
+        found = wrap(written)
+        for _ in range(2):
+            got, want = found(w, v), out_of_place(w, v)
+            assert got.permute(way).is_contiguous() and ingot.equal(got, want), (order, places)
+            for a, b in zip(ingot.autograd.grad((got ** 2).sum(), (w, v)), ingot.autograd.grad((want ** 2).sum(), (w, v))):
+                assert ingot.equal(a, b), (order, places)
