@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..ir.lazy import lazy
-from ..jit.tracing.compiler import Compiled as OptimizedModule
 from ..jit.tracing.compiler import allow_in_graph, compile, disable, is_compiling, list_backends, reset, set_stance
 from ..jit.tracing.trace import Traced
+from ..jit.tracing.traced_module import TracedModule as OptimizedModule
 from . import compiler_config as config
 
 exported_program = lazy(__package__, "..jit.exporting.program.exported_program")

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
-from ..tracing.compiler import Compiled, compiled
 from ..tracing.trace import Traced
+from ..tracing.traced_module import TracedModule, traced_module
 from .example_trace import write
 
 __all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
@@ -20,18 +20,10 @@ class ScriptModule(Module):
     """Base of classes written for TorchScript; calls are plain calls."""
 
 
-class Scripted(Compiled, ScriptModule):
-    """The result of `script` on a module: calls are traced, and attributes are the module's."""
+class Scripted(TracedModule, ScriptModule):
+    """The result of `script` on a module: one whose calls are traced."""
 
-    def __init__(self, module, make, kind):
-        super().__init__(module, make, kind)
-        vars(self).update({name: vars(module)[name] for name in ("_parameters", "_buffers", "_modules")}, _orig_mod=module)
-
-    def __getattr__(self, name):
-        try:
-            return getattr(vars(self)["_orig_mod"], name)
-        except KeyError:
-            raise AttributeError(name) from None
+    __slots__ = ()
 
     def save(self, f, _extra_files=None):
         """Raise: the arguments are unknown."""
@@ -47,12 +39,13 @@ class ScriptFunction:
 
 
 def script(obj: Any = None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """Return a module whose calls are traced, as `ingot.compile` does, with the names of its parts.
+    """Return a module whose calls are traced, as `ingot.compile` does.
 
     Functions and classes are returned unchanged: a function joins the trace of its caller, and eager code can differentiate it
     twice, which a traced function cannot.
     """
-    return compiled(obj, Traced, Scripted) if issubclass(type(obj), Module) and not issubclass(type(obj), Scripted) else obj
+    is_plain = issubclass(type(obj), Module) and not issubclass(type(obj), Scripted)
+    return traced_module(obj, Traced, Scripted) if is_plain else obj
 
 
 def script_method(fn):

@@ -6,7 +6,6 @@ import warnings
 from ...ir import config
 from ...ir.errors import ArgumentError
 from ...ir.weak_table import WeakTable
-from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
 from ..host.host_call import host
 from .record_graph import is_recording
@@ -18,89 +17,7 @@ __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mar
 
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
-_SPECIAL = ("__contains__", "__delitem__", "__getitem__", "__iter__", "__len__", "__reversed__", "__setitem__")
 _compiled = WeakTable()     # by their ids
-
-
-class Compiled(Module):
-    """A module whose calls are traced, unless eager: another module `_orig_mod`, with its parameters, mode and attributes.
-    It is an instance of that module's class."""
-
-    def __init__(self, module, make, kind):
-        super().__init__()
-        self._orig_mod = module
-        self.__dict__.update(__doc__=module.__doc__, _made_of=(module, make, kind),
-                             _compiled=module if make is None else make(module))
-        del self.__dict__["training"]           # that of the other module
-
-    @property       # type: ignore[misc]
-    def __class__(self):
-        return self._orig_mod.__class__
-
-    def forward(self, *args, **kwargs):
-        """Call the traced module; hooks of this module run around it, those of the other one inside."""
-        return self._compiled(*args, **kwargs)
-
-    @property
-    def _jit_trace(self):
-        return self.__dict__["_compiled"]
-
-    def compile(self, *args, **kwargs):
-        """Compile the other module's `forward` from now on."""
-        self._orig_mod.compile(*args, **kwargs)
-
-    def _plain_module(self):
-        return self._orig_mod
-
-    def train(self, mode: bool = True):
-        """Set the mode of the other module."""
-        self._orig_mod.train(mode)
-        return self
-
-    def _load_tree(self, state, prefix, assign, report):
-        """Load names with `_orig_mod.` or without: a file may have been written before the module was compiled."""
-        names = [name.removeprefix(prefix) for name in state if name.startswith(prefix)]
-        if names and not any(name.startswith("_orig_mod.") for name in names):
-            self._orig_mod._load_tree(state, prefix, assign, report)
-        else:
-            super()._load_tree(state, prefix, assign, report)
-
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value) if name == "_orig_mod" else setattr(self._orig_mod, name, value)
-
-    def __delattr__(self, name):
-        delattr(self._orig_mod, name)
-
-    def __getattr__(self, name):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            module = super().__getattr__("_orig_mod")
-        traced = self.__dict__.get("_compiled", module)
-        return getattr(traced if name in Traced.offers and not hasattr(module, name) else module, name)
-
-    def __dir__(self):
-        offered = [name for name in Traced.offers if hasattr(self._compiled, name)]
-        return sorted({*dir(self._orig_mod), *super().__dir__(), *offered})
-
-    def __reduce__(self):
-        return compiled, self._made_of
-
-
-def compiled(module, make, kind=Compiled):
-    """Return a `Compiled` (of a `kind`) that calls `make(module)`, or `module` itself if `make` is None. It has len(), indices
-    and iteration if the module has them."""
-    special = [name for name in _SPECIAL if hasattr(type(module), name)]
-    made = type(kind.__name__, (kind,), {name: _forwarded(name) for name in special}) if special else kind
-    return made(module, make, kind)
-
-
-def _forwarded(name):
-    """Return a special method that asks the module behind a compiled one."""
-    def call(self, *args):
-        return getattr(self._orig_mod, name)(*args)
-
-    return call
 
 
 class _Compiler(functools.partial):
@@ -113,7 +30,8 @@ class _Compiler(functools.partial):
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
-    """Trace a function or class, or a module, which stays one (its state is under `_orig_mod`).
+    """Trace a function, class or module, as `jit.trace` does. A module stays what it is, with its names in state dicts; without
+    its tracing it is `_orig_mod`.
 
     fullgraph   raises a TraceError where a call would run as it is. What cannot be traced raises one in any case
     backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function or module as it is
@@ -129,11 +47,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise ArgumentError(f"compile: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
     if options:
         warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=2)
-    eager = backend in EAGER
-    if disable or (eager and not isinstance(model, Module)):
+    if disable or backend in EAGER:
         return model
-    make = None if eager else _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph)
-    return compiled(model, make) if isinstance(model, Module) else wrapped(model, make)
+    return wrapped(model, _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph))
 
 
 def disable(fn=None, recursive=True, *, reason=None):

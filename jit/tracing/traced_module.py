@@ -19,17 +19,19 @@ from ..errors.errors import TraceError
 from .labels import definition_of
 
 _CLASS = vars(object)["__class__"]
-_classes = WeakTable()      # by the id of a class: that of its traced modules, which holds it
+_classes = WeakTable()      # by (id of a class, kind): the class of its traced modules, which holds it
 
 
 class TracedModule(Module):
-    """A module whose calls are traced: `_jit_trace` is the traced function, `_jit_module` a module with the same attributes."""
+    """A module whose calls are traced: `_jit_trace` is the traced function, `_jit_module` a module with the same attributes.
+    PyTorch's name for that one is `_orig_mod`."""
 
     __slots__ = ("_jit_module", "_jit_trace")
 
     _jit_trace: Any
     _jit_module: Any
     __base: type = Module
+    __kind: type
 
     def __init_subclass__(cls, **options):
         """Do nothing: a class of traced modules is none of its own to registries of subclasses."""
@@ -46,7 +48,7 @@ class TracedModule(Module):
     def __class__(self, new):       # lazy modules and parametrizations change the class
         if not issubclass(new, TracedModule):
             _CLASS.__set__(self._jit_module, new)
-            new = _class_of(new)
+            new = _class_of(new, type(self).__kind)
         _CLASS.__set__(self, new)
 
     def __getattr__(self, name):
@@ -70,35 +72,47 @@ class TracedModule(Module):
     def _plain_module(self):
         return self._jit_module
 
+    @property
+    def _orig_mod(self):
+        return self._jit_module
+
+    def _load_tree(self, state, prefix, assign, report):
+        """Load names with `_orig_mod.` as well, which modules that PyTorch has compiled give their state."""
+        inside = f"{prefix}_orig_mod."
+        if any(name.startswith(inside) for name in state):
+            report.unexpected += [name for name in state if name.startswith(prefix) and not name.startswith(inside)]
+            prefix = inside
+        super()._load_tree(state, prefix, assign, report)
+
     def __copy__(self):
-        return traced_module(copy.copy(self._jit_module), self._jit_trace.maker)
+        return traced_module(copy.copy(self._jit_module), self._jit_trace.maker, type(self).__kind)
 
     def __deepcopy__(self, memo):
         module = copy.deepcopy(self._jit_module, memo)
         if id(self) in memo:            # children led back to it
             return memo[id(self)]
-        return traced_module(module, self._jit_trace.maker)
+        return traced_module(module, self._jit_trace.maker, type(self).__kind)
 
     def __reduce_ex__(self, protocol):
-        return _empty, (type(self).__base,), (self._jit_module, self._jit_trace.maker), None, None, _fill
+        return _empty, (type(self).__base, type(self).__kind), (self._jit_module, self._jit_trace.maker), None, None, _fill
 
 
 # The traced function itself is called, as it was before there was a module around it.
 TracedModule.__call__ = vars(TracedModule)["_jit_trace"]       # type: ignore[method-assign]
 
 
-def traced_module(module, make) -> TracedModule:
-    """Return a traced module with the attributes of `module`, or of the one that a traced or compiled module stays.
+def traced_module(module, make, kind=TracedModule) -> TracedModule:
+    """Return a traced module of a kind with the attributes of `module`, or of the one that a traced module stays.
     `make(module, run=run)` returns the traced function."""
     while hasattr(type(module), "_plain_module"):
         module = module._plain_module()
-    made = _empty(type(module))
+    made = _empty(type(module), kind)
     _fill(made, (module, make))
     return made
 
 
-def _empty(kind) -> TracedModule:
-    return object.__new__(_class_of(kind))
+def _empty(base, kind=TracedModule) -> TracedModule:
+    return object.__new__(_class_of(base, kind))
 
 
 def _fill(made, state):
@@ -116,19 +130,19 @@ def _fill(made, state):
         vars(TracedModule)[name].__set__(made, value)
 
 
-def _class_of(base):
-    """Return the class of traced modules of a class. Metaclasses and registries of subclasses do not hear of it."""
-    known = _classes.get(id(base))
+def _class_of(base, kind):
+    """Return the class of traced modules of a class and a kind. Metaclasses and registries of subclasses do not hear of it."""
+    known = _classes.get((id(base), kind))
     if known is None:
         space = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__, "__slots__": (),
-                 "_TracedModule__base": base}
+                 "_TracedModule__base": base, "_TracedModule__kind": kind}
         try:
-            known = type.__new__(type(base), base.__name__, (TracedModule, base), space)
+            known = type.__new__(type(base), base.__name__, (kind, base), space)
         except TypeError as error:
             raise TraceError(definition_of(base.forward).of(
                 f"jit.trace cannot stay a {base.__qualname__}: {error}. Leave out __slots__ of the class, or trace its forward "
                 "alone: net.forward = jit.trace(net.forward)")) from None
-        _classes[id(base)] = known
+        _classes[id(base), kind] = known
     return known
 
 

@@ -89,10 +89,6 @@ WRAPPERS = {"trace": jit.trace, "trace_with_options": jit.trace(dynamic=True),
 TRACES = [name for name in WRAPPERS if "trace" in name]
 
 
-def names(found):
-    return [name.replace("_orig_mod.", "") for name in found]
-
-
 def moved(net):
     assert net.to(ingot.float64) is net and net.double() is net
     return net(x().double()).dtype, net.float()(x())
@@ -120,7 +116,7 @@ def assigned(net):
     del net.gain
     net.extra = nn.Parameter(ingot.ones(2))
     net.steps = ingot.full((), 7.0)
-    return *found, net(x()), names(net.state_dict()), [*net.state_dict().values()], hasattr(net, "nothing")
+    return *found, net(x()), [*net.state_dict()], [*net.state_dict().values()], hasattr(net, "nothing")
 
 
 def hooked(net):
@@ -154,7 +150,7 @@ def saved(net):
     ingot.save(net.state_dict(), file)
     file.seek(0)
     other = Net()
-    missing = other.load_state_dict({k.replace("_orig_mod.", ""): v for k, v in ingot.load(file).items()})
+    missing = other.load_state_dict(ingot.load(file))
     net.load_state_dict(net.state_dict())
     return other.eval()(x()), not missing.missing_keys, net(x())
 
@@ -186,7 +182,7 @@ def nested(net):
     found = [outer(x()) for _ in range(3)]
     whole = jit.trace(outer)
     found += [whole(x()) for _ in range(3)]
-    return *found, names(outer.state_dict()), names(n for n, _ in outer.named_parameters()), net.training
+    return *found, [*outer.state_dict()], [n for n, _ in outer.named_parameters()], net.training
 
 
 def asked(net):
@@ -197,7 +193,7 @@ def asked(net):
 
 def listed(net):
     listed = [m for m in net.modules() if type(m) in (nn.Linear, nn.Dropout)]
-    return (names(n for n, _ in net.named_parameters()), names(n for n, _ in net.named_buffers()), [type(m) for m in listed],
+    return ([n for n, _ in net.named_parameters()], [n for n, _ in net.named_buffers()], [type(m) for m in listed],
             net.get_submodule("inner") is net.inner, [p.shape for p in net.parameters()])
 
 
