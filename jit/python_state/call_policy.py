@@ -90,6 +90,7 @@ from .stand_ins import (
     stand_in_for,
 )
 from .stdlib_state import RANDOM, ContextVariables, is_seed
+from .weak_references import GIVES_OUT
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
@@ -118,10 +119,11 @@ _MODE_SETTERS = frozenset([f.__code__ for f in (       # those that need no `wit
 _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
+_GIVES_OUT = frozenset(GIVES_OUT)
 
 WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
     _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _HASH, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS,
-    *_ABOUT_A_PATH)}
+    *_ABOUT_A_PATH, *GIVES_OUT)}
 
 
 # Module -> why a call of its functions is refused, and the way out.
@@ -192,6 +194,8 @@ class CallPolicy:
             self._status.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
         elif code is _GETENV:
             self._chains.add(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
+        elif code in _GIVES_OUT:
+            self._reachable.weak.follow(frame.f_locals[code.co_varnames[0]])
         elif code in _ABOUT_A_PATH and is_user(frame.f_back):
             self._depend_on_file(frame.f_locals[code.co_varnames[0]])
         elif code.co_name == "submit" and frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
@@ -256,6 +260,8 @@ class CallPolicy:
         self._judge(call, call.function, call.args, call.kwargs)
         if self._hashes_tensors:
             self._takes_sets(call)
+        for x in (call.function, getattr(call.function, "__self__", None), *call.operands()):
+            self._reachable.weak.follow(x)
         for x in call.operands():
             if x is type:
                 self._kinds.passed_on(call)
@@ -303,6 +309,7 @@ class CallPolicy:
         waiting, opened = list(values), set()
         for x in waiting:
             if type(x) in weakref.ProxyTypes:
+                self._reachable.weak.follow(x)
                 x = x.__repr__.__self__
             if self._reachable.is_operand(x) or x is RANDOM["_inst"]:
                 yield x

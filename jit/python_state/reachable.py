@@ -8,7 +8,6 @@ import functools
 import io
 import sys
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..guards.arg_pytree import fields_of, is_derived, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
-from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain, snapshot
+from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain
 from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
@@ -39,9 +38,9 @@ from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators
 from .read_log import ReadLog, registry_condition
+from .weak_references import WEAK_CONTAINERS, WeakReferences
 
 _BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
-_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
 class Reachable:
@@ -49,10 +48,10 @@ class Reachable:
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
                  uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes,
-                 iterators: OutsideIterators):
+                 iterators: OutsideIterators, weak: WeakReferences):
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self.attributes, self._tensors = uses, attributes, tensors
-        self.caches, self.iterators = FunctionCaches(reads, tensors), iterators
+        self.caches, self.iterators, self.weak = FunctionCaches(reads, tensors), iterators, weak
         self._operands: dict = {}       # by id: (value, name) of those whose operations are calls that no user code answers
         self.on_operand: Callable = lambda: None        # called when one of them is met
         reads.walker = self
@@ -303,16 +302,11 @@ class Reachable:
             return [(text, value.func)]
         if is_lock(type(value)):        # of Python code, around one of C code
             return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
-        if is_a(value, _WEAK):
-            data: Any = vars(value)["data"]
-            self._reads.add_condition(
-                ReadCondition(("weak", id(value)), lambda: data, snapshot(data, self._inputs), f"what {text} holds"))
-            return [(f"{text}[...]", ref()) for ref in data if isinstance(ref, weakref.ref)]
-        if type(value) in weakref.ProxyTypes:
-            return [(text, value.__repr__.__self__)]
-        return [(f"{text}()", value())] if is_a(value, weakref.ref) else []
+        if is_a(value, WEAK_CONTAINERS):
+            self.weak.see(text, value)
+        return []
 
 
 def is_walked_anywhere(value) -> bool:
     """Return whether an object is no instance, and operations on it read or change what no name in code shows."""
-    return has_operations(value) or isinstance(value, _WEAK)
+    return has_operations(value) or isinstance(value, WEAK_CONTAINERS)

@@ -48,6 +48,7 @@ from .read_log import ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
+from .weak_references import WeakReferences
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _READ_ANY = frozenset(("__dict__", "format", "format_map"))         # code in C reads attributes for these
@@ -87,7 +88,7 @@ class Tracker:
         self.attributes = DynamicAttributes(queries, known, inputs, reads, writes)
         self.tensors = TensorAttributes(status, known, inputs, reads, writes, self.attributes)
         self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors,
-                                   OutsideIterators(status))
+                                   OutsideIterators(status), WeakReferences(status, known, inputs, reads))
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
