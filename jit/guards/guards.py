@@ -9,7 +9,7 @@ from typing import Any
 from ...runtime.core.composite_tensors import PARTS, values_in
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
-from ...runtime.state.structure import Structure
+from ...runtime.state.structure import Structure, replaced_functions
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined
 from ..proxies.numpy_scalars import NUMBERS
@@ -132,8 +132,9 @@ def _changed_values_in_all(parts) -> list:
 
 
 class ModulesGuard(StructureCondition):
-    """State of the modules that ran, compared only after some module of the process has changed, or where one of them has
-    another attribute: code may set it past its `__setattr__`, as `vars(m)["p"] = 2` does. The mode counts elsewhere."""
+    """State of the modules that ran, and the functions that they call by name. It is compared only after some module of the
+    process has changed, or where one of them has another attribute: code may set it past its `__setattr__`, as
+    `vars(m)["p"] = 2` does. The mode counts elsewhere."""
 
     def __init__(self, modules, inputs, written=None, toggled=(), may_read=lambda m, name: True):
         """`written` are attributes that the function writes itself: {(id of the module, name): value from before, or UNREAD}.
@@ -146,6 +147,7 @@ class ModulesGuard(StructureCondition):
         states = [(m, self._state(m, self.written, toggled)) for m in modules]
         self._states = [(reference_to(m), {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
         self.identity = tuple([id(m) for m, _ in self.states])
+        self._replaced = replaced_functions()
         self._names = [[k for k in attributes_of_module(m) if k != "training" and (id(m), k) not in self.written and (
                         may_read(m, k) or hasattr(type(m), k))] for m, _ in states]      # (which may be a method)
         self._note_attributes()
@@ -214,7 +216,12 @@ class ModulesGuard(StructureCondition):
         return state
 
     def is_as_before(self) -> bool:
-        return all(m is not None and same_state(self._state(m, {}), state) for m, state in self.states)
+        return self._has_same_functions() and all(
+            m is not None and same_state(self._state(m, {}), state) for m, state in self.states)
+
+    def _has_same_functions(self) -> bool:
+        now = replaced_functions()
+        return len(now) == len(self._replaced) and all(a[:2] == b[:2] and a[2] is b[2] for a, b in zip(now, self._replaced))
 
     def covers(self, other) -> bool:
         return demand_alike(self.written, other.written) and all(
@@ -231,6 +238,9 @@ class ModulesGuard(StructureCondition):
         return _changed_values_in_all(parts)
 
     def __str__(self):
+        if not self._has_same_functions():
+            names = dict.fromkeys([f[1] for f in (*replaced_functions(), *self._replaced)])
+            return f"functions that layers call were replaced in ingot.nn.functional ({', '.join(names)})"
         name = "a module that is gone"
         for m, state in self._living:
             now, name = self._state(m, {}), type(m).__name__

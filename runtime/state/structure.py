@@ -1,5 +1,8 @@
-"""Counted tables: parameters, buffers, children and hooks, whose changes move a process-wide version."""
+"""Counted tables: parameters, buffers, children and hooks, and the functions that layers call. A change of them moves a
+process-wide version."""
 
+import sys
+import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,6 +33,33 @@ class Table(dict):
 
     def __reduce__(self):
         return dict, (dict(self),)
+
+
+class Namespace(types.ModuleType):
+    """A Python module whose functions layers call by name. A program that replaces one changes these layers."""
+
+    def __setattr__(self, name, value):
+        Structure.version += 1
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name):
+        Structure.version += 1
+        super().__delattr__(name)
+
+
+_namespaces: list[tuple[dict, dict]] = []       # (attributes of such a module, its own functions)
+
+
+def count_changes(module: str, names) -> None:
+    """Count changes of an imported module, whose functions have these names."""
+    found = sys.modules[module]
+    found.__class__ = Namespace
+    _namespaces.append((vars(found), {name: vars(found)[name] for name in names}))
+
+
+def replaced_functions() -> list:
+    """Return the namespace, name and value of each function that a program has replaced."""
+    return [(id(held), name, held.get(name)) for held, own in _namespaces for name, f in own.items() if held.get(name) is not f]
 
 
 _SPARE = 16     # entries of removed hooks that a table keeps at least

@@ -13,6 +13,7 @@ from ...api.nn.normalization import layer_norm, rms_norm
 from ...api.nn.pixel_shuffle import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ...api.nn.pooling import avg_pool1d
 from ...api.register.register import FUNCTIONS
+from ...state.structure import count_changes
 from . import conv_gradients as grad  # noqa: F401 (public)
 from .activation import *
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
@@ -51,3 +52,4 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", 
 # Names that `ingot.*` has too are the public function there, which memoises calls.
 globals().update({name: FUNCTIONS[name] for name in __all__
                   if name in FUNCTIONS and unwrap(FUNCTIONS[name]) is globals()[name] is not FUNCTIONS[name]})
+count_changes(__name__, __all__)
