@@ -45,7 +45,7 @@ WAYS = {
     "ref in a list": (lambda o: [weakref.ref(o)], lambda r: first([ref() for ref in r])),
     "ref by a method": (weakref.ref, lambda r: r.__call__()),
     "values get": (lambda o: weakref.WeakValueDictionary(a=o), lambda d: d.get("a")),
-    "values setdefault": (lambda o: weakref.WeakValueDictionary(a=o), lambda d: d.setdefault("a")),
+    "values item": (lambda o: weakref.WeakValueDictionary(a=o), lambda d: d["a"] if len(d) else None),
     "values loop": (lambda o: weakref.WeakValueDictionary(a=o), lambda d: first(d.values())),
     "values items": (lambda o: weakref.WeakValueDictionary(a=o), lambda d: first([v for _, v in d.items()])),
     "values references": (lambda o: weakref.WeakValueDictionary(a=o), lambda d: first([r() for r in d.valuerefs()])),
