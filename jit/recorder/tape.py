@@ -80,9 +80,31 @@ class KeptFunction(NamedTuple):
     cells: tuple
 
 
+def input_end(position: int) -> int:
+    """Return the bit of `Use.ends` that stands for an input."""
+    return 1 << 2 * position
+
+
+def result_end(number: int) -> int:
+    """Return the bit of `Use.ends` that stands for a result from which others are computed."""
+    return 2 << 2 * number
+
+
+class Use(NamedTuple):
+    """The numbers of the results that lead to a node, and the inputs and results to which it leads, as bits: large networks
+    have thousands of nodes and inputs."""
+
+    results: frozenset
+    ends: int
+
+    def is_in(self, going, ends) -> bool:
+        """Return whether a backward runs the node that goes from some results to some ends (None: to all)."""
+        return not self.results.isdisjoint(going) and (ends is None or self.ends & ends != 0)
+
+
 @dataclass(frozen=True)
 class TapeNode:
-    """An eager node without its arrays. `results` holds the numbers of the results whose backward reaches it.
+    """An eager node without its arrays.
 
     The node of an `autograd.Function` has its class as `op`. Its `params` are the attributes of its ctx and the avals of its
     arguments. Its `saved` are tuples (`Slot`, edge, number of the result that it is).
@@ -95,7 +117,7 @@ class TapeNode:
     saved: tuple
     outs: Any
     inexact_outs: Any
-    results: frozenset
+    use: Use
     hooks: tuple = ((), ())         # before its rule, as (which result, hook), and behind it
     attributes: tuple = ()          # what users have set on it, as (name, value)
     is_used_up: bool = False        # whether a backward frees it
@@ -108,6 +130,7 @@ class Memory:
     only hooks and user functions read has no such results: they read what it holds by then.
 
     cell      of the memory, as the recorder knows it
+    uses      the `Use` of each node that saved it
     savers    nodes that saved it
     values    saved values that lie in it
     rescued   whether a write to the result copies the saved values first, since its own node alone, or that of its base, saved
@@ -116,6 +139,7 @@ class Memory:
 
     cell: Any
     results: frozenset = frozenset()
+    uses: set = field(default_factory=set)
     savers: list = field(default_factory=list)
     values: dict = field(default_factory=dict)
     rescued: bool = False
@@ -128,7 +152,7 @@ class Tape:
     nodes     oldest first
     roots     edges of the results
     memories  that the nodes saved
-    used_up   for each node that a backward uses up, the numbers of the results that lead to it
+    used_up   the `Use` of each node that a backward uses up
     reading   numbers of all results whose backward reads saved values
     ends      positions of the inputs to which the results lead
     labels    names of the eager nodes of the results
@@ -171,6 +195,7 @@ class SharedMemory(NamedTuple):
 
     whole     the value of all of it at the end of the call; None if no tensor is all of it
     values    saved values in it
+    uses      the `Use` of each node that saved it
     is_apart  whether nodes saved some of these values in other memory, too: a replay keeps copies of them
     """
 
@@ -180,7 +205,12 @@ class SharedMemory(NamedTuple):
     rescued: bool
     whole: Value | None
     values: tuple
+    uses: frozenset = frozenset()
     is_apart: bool = False
+
+    def is_read(self, going, ends) -> bool:
+        """Return whether a backward from some results to some ends (None: to all) may read it."""
+        return not self.results.isdisjoint(going) and (not self.uses or any(use.is_in(going, ends) for use in self.uses))
 
 
 def shared_memories(recorder, tape, results, outputs, nodes) -> list:
@@ -194,6 +224,8 @@ def shared_memories(recorder, tape, results, outputs, nodes) -> list:
     for memory, store in zip(tape.memories, stores):
         if memory.savers or not read.isdisjoint(memory.values):
             shared = _shared_memory(recorder, memory, results, outputs)
+            if shared is not None:
+                shared = shared._replace(uses=frozenset(memory.uses))
             if shared is not None and any(places.get(v, set()) - {store} for v in (*memory.values, shared.whole)):
                 results_of = memory.results or frozenset(range(len(tape.roots)))        # hooks of any may read it
                 shared = shared._replace(results=results_of, is_apart=True)
@@ -251,21 +283,24 @@ class _Reader:
         self._stops = {key_of(edge): position for position, edge in stops.items()}
         self._ends = {edge.source if type(edge) is Output else edge for edge in stops.values()}
         self._memories: dict = {}           # by id of the storage, or of one of several cells there: (number, Memory)
+        self._uses: dict = {}               # node -> its `Use`
         self._refusal = ""
 
     def read(self, roots) -> Tape:
         results = self._reach(roots)
         nodes = sorted(results, key=lambda n: n.number)
         numbers = {n: i for i, n in enumerate(nodes)}
-        made = tuple([self._node_of(n, numbers, results[n]) for n in nodes])
+        self._note_uses(nodes, results, roots)
+        made = tuple([self._node_of(n, numbers) for n in nodes])
         if any(n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode) for n in nodes):
             self._keep_all_tensors()
         memories = [m for _, m in self._memories.values()]
         for memory in memories:
             node = memory.savers[0] if len(memory.savers) == 1 else None
             memory.rescued = node in self._owners and type(node) is Node and "rescued" in node.op.traits
-        used_up = frozenset([results[n] for n in nodes if n.is_used_up])
-        reading = frozenset().union(*used_up, *[results[n] for n in nodes if n.pre_hooks or n.post_hooks])
+        used_up = frozenset([self._uses[n] for n in nodes if n.is_used_up])
+        reading = frozenset().union(*[use.results for use in used_up],
+                                    *[results[n] for n in nodes if n.pre_hooks or n.post_hooks])
         ends = frozenset([self._stops[key] for key in map(key_of, [*roots, *[e for n in nodes for e in n.edges]])
                           if key in self._stops])
         return Tape(made, tuple([self._edge(edge, numbers) for edge in roots]), memories, used_up, reading, ends,
@@ -284,6 +319,20 @@ class _Reader:
             stack += [(e, results) for e in node.edges]
         return found
 
+    def _note_uses(self, nodes, results, roots):
+        """Note what each node leads to, the oldest first."""
+        bits: dict = {}
+        for i, key in enumerate(map(key_of, roots)):
+            bits[key] = bits.get(key, 0) | result_end(i)
+        bits.update({key: input_end(position) for key, position in self._stops.items()})
+        for node in nodes:
+            ends = 0
+            for edge in [e for e in node.edges if e is not None]:
+                key = key_of(edge)
+                inner = None if key in self._stops else self._uses.get(source_of(edge)[0])
+                ends |= bits.get(key, 0) | (0 if inner is None else inner.ends)
+            self._uses[node] = Use(results[node], ends)
+
     def _edge(self, edge, numbers):
         if edge is None:
             return None
@@ -294,28 +343,28 @@ class _Reader:
             return Inner(numbers[edge.source], edge.index)
         return Inner(numbers[edge], None) if edge in numbers else None
 
-    def _node_of(self, node, numbers, results) -> TapeNode:
+    def _node_of(self, node, numbers) -> TapeNode:
         error = ""
         if type(node) in OWN and type(node.saved) is tuple:
             try:
                 node.values()
             except AutogradError as e:      # (the recorded backward raises, too)
                 error = str(e)
-        memories = {id(storage): self._memory(storage, version, node, results) for storage, version in node.saved_memory}
+        memories = {id(storage): self._memory(storage, version, node) for storage, version in node.saved_memory}
         hooks = self._hooks_of(node, numbers)
         if isinstance(node, FunctionNode):
-            return self._function_of(node, numbers, results, memories, hooks)
+            return self._function_of(node, numbers, memories, hooks)
         kind: Any = type(node) if type(node) in OWN else type(node).__base__       # (once shown, it has a class of its name)
         if kind not in OWN or node.run is not None or type(node.saved) is not tuple:
             self._refusal = f"{node.label} is no operator of ingot's own"
         attributes = tuple([(name, self._kept(x, "the grad_fn of a result", node, numbers))
                             for name, x in user_attributes(node).items()])
         if self._refusal:
-            return TapeNode(Node, None, {}, (), (), None, None, results)
+            return TapeNode(Node, None, {}, (), (), None, None, self._uses[node])
         traced = node.traced or (None,) * len(node.saved)
         saved = tuple([self._saved(*pair, memories, node.guards) for pair in zip(node.saved, traced)])
         return TapeNode(kind, node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
-                        node.outs, node.inexact_outs, results, hooks, attributes, node.is_used_up, error)
+                        node.outs, node.inexact_outs, self._uses[node], hooks, attributes, node.is_used_up, error)
 
     def _hooks_of(self, node, numbers) -> tuple:
         """Return the hooks of a node, those of `retain_grad()` aside, which only note what arrives."""
@@ -324,7 +373,7 @@ class _Reader:
         return (tuple([(which, self._kept(hook, owner, node, numbers)) for which, hook in before]),
                 tuple([self._kept(hook, owner, node, numbers) for hook in (node.post_hooks or {}).values()]))
 
-    def _function_of(self, node, numbers, results, memories, hooks) -> TapeNode:
+    def _function_of(self, node, numbers, memories, hooks) -> TapeNode:
         attributes, tensors = node.state() or ({}, ())
         if node.state() is None:
             self._refusal = f"{node.cls.__name__} takes sparse tensors, or saved tensors under hooks"
@@ -335,7 +384,8 @@ class _Reader:
         saved = tuple([s and (self._saved(s.array, s.traced, memories, ((s.storage, s.version),)), self._edge(s.edge, numbers),
                               s.index) for s in tensors])
         return TapeNode(FunctionNode, node.cls, {"attributes": attributes, "inputs": node.inputs},
-                        tuple([self._edge(e, numbers) for e in node.edges]), saved, node.outs, None, results, hooks)
+                        tuple([self._edge(e, numbers) for e in node.edges]), saved, node.outs, None, self._uses[node],
+                        hooks)
 
     def _kept(self, x, owner, node, numbers):
         """Return an attribute of a ctx, or a hook, as data from which each call's own is made."""
@@ -370,13 +420,14 @@ class _Reader:
         self._refusal = f"{owner} holds a {kind.__name__} that calls could not make again"
         return None
 
-    def _memory(self, storage, version, node, results) -> int | None:
+    def _memory(self, storage, version, node) -> int | None:
         """Return the number of saved memory that the recorder knows and that still holds what was saved."""
         cell = storage.__dict__.get("cell")
         if cell is None or cell.recorder is not self._recorder or storage.was_overwritten(version):
             return None
         number, memory = self._memories.setdefault(id(storage), (len(self._memories), Memory(cell)))
-        memory.results |= results
+        memory.results |= self._uses[node].results
+        memory.uses.add(self._uses[node])
         memory.savers.append(node)
         return number
 

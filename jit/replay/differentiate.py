@@ -1,7 +1,8 @@
 """Gradients through a replayed trace: the backward graph, recorded once with the forward and run in backward."""
 
 from dataclasses import dataclass
-from operator import is_
+from functools import reduce
+from operator import is_, or_
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...runtime.core.writes import rewrite_history
 from ...runtime.state.structure import add_hook
 from ..guards.snapshot import looks_like, snapshot
 from ..recorder.backward import key_of
+from ..recorder.tape import input_end, result_end
 from .compile_segment import Region, Result
 from .restore_tape import SavedView, reads_of_call, restored, values_for_users
 from .symbolic_job import job_of
@@ -38,11 +40,12 @@ class _Jobs:
         self._wanted, self._passing = wanted, [*back.passing.values()]
         self._made: dict = {}
 
-    def of(self, going: frozenset, wholly=False, after=()) -> tuple:
+    def of(self, going: frozenset, wholly=False, after=(), picked: frozenset | None = None) -> tuple:
         """Return (job, position of each wanted value among its results, or None) for the gradients of the results `going`. The
         job also gives the gradients of results from which others are computed, if `wholly`. The sums of the gradients numbered
-        `after` begin with what arrived before, in eager code's order."""
-        key = going, wholly, after
+        `after` begin with what arrived before, in eager code's order. `picked` are the places of the values that the caller
+        needs, if not all."""
+        key = going, wholly, after, picked
         if key not in self._made:
             self._made[key] = self._job_of(*key)
         return self._made[key]
@@ -53,11 +56,13 @@ class _Jobs:
             self.of(frozenset(range(len(self._seeds))))
         return [job for job, _ in self._made.values()]
 
-    def _job_of(self, going, wholly, after):
+    def _job_of(self, going, wholly, after, picked):
         missing = {s for i, s in enumerate(self._seeds) if i not in going}
         missing.update([start for i, start in self._starts.items() if i not in after])
         nodes, numbers = self._without(missing, going)
         everything = [*self._wanted, *(self._passing if wholly else ())]
+        if picked is not None:
+            missing.update({*everything} - {v for i, v in enumerate(everything) if i in picked})
         wanted = [v for v in everything if v not in missing]
         positions = [None if v in missing else wanted.index(v) for v in everything]
         nodes = _needed(nodes, [numbers[v] for v in wanted], numbers)
@@ -250,8 +255,8 @@ class TraceNode:
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
         self.precomputed: tuple = ((), None)      # gradients that come next, and what a job gave for them
-        self.freed: frozenset = frozenset()     # numbers of the results whose nodes a backward has used up,
-        self.going: frozenset = frozenset()     # and of those through which the last one goes
+        self.freed: set = set()         # the `Use` of each node that a backward has used up
+        self.going: tuple = ((), None)          # the numbers of the results from which the last one goes, and its ends
         self.rules: Any = None                  # the eager nodes, once they are restored,
         self.kept: dict = {}                    # and the results, by number, that these hold
         self.read: dict = {}            # {guard on what user code in the backward reads, and calls look up: what was there}
@@ -274,27 +279,37 @@ class TraceNode:
     _sequence_nr = Node._sequence_nr
 
     def release(self):
-        """Free the nodes of the results through which a backward went; what other results need stays."""
-        self.freed |= self.going
-        reading = () if self.differential is None else self.differential.tape.reading
-        if self.differential is None or (reading and all(map(self._is_used_up, reading))):
+        """Free the nodes through which a backward went; what other results or ends need stays."""
+        if self.differential is None:
+            self.residuals, self.kept = None, {}
+            return
+        tape = self.differential.tape
+        self.freed |= {use for use in tape.used_up if use.is_in(*self.going)}
+        if tape.reading and all(map(self._is_freed, tape.reading)):
             self.residuals, self.kept = None, {}
 
-    def _is_used_up(self, i) -> bool:
-        """Return whether a backward has used up a node behind a result."""
-        return any(i in results and not results.isdisjoint(self.freed) for results in self.differential.tape.used_up)
+    def _is_freed(self, i) -> bool:
+        """Return whether every backward from a result meets a node that is used up."""
+        known, freed = [[use.ends for use in uses if i in use.results] for uses in (self.differential.tape.used_up, self.freed)]
+        return bool(freed) and (len(freed) == len(known) or reduce(or_, freed) == reduce(or_, known))
+
+    def _is_used_up(self, going, ends) -> bool:
+        """Return whether a backward has used up a node between some results and some ends (None: all)."""
+        return any(use.is_in(going, ends) for use in self.freed)
 
     def run(self, engine, slots):
         """Return gradients of the inputs, given those of the results (a gap is zero)."""
         if self.rules is not None:
             return slots
-        d = self.differential
+        d, ends = self.differential, self._ends(engine)
         (given, made), self.precomputed = self.precomputed, ((), None)
         if made is None or not all(map(is_, slots, given)):
-            made = self._computed(engine, slots, earlier=self._earlier(engine, slots) if d is not None and d.starts else {})
-        grads = [None if g is None else self._gradient(g, made) for g in d.positions_for(slots)]
+            earlier = self._earlier(engine, slots, ends) if d is not None and d.starts else {}
+            made = self._computed(engine, slots, ends, earlier=earlier)
+        grads = [None if g is None or not _is_in(p, ends) else self._gradient(g, made)
+                 for g, p in zip(d.positions_for(slots), d.wanted)]
         for error in [] if d is None else d.errors:
-            if not error.results.isdisjoint(self.going):
+            if not error.results.isdisjoint(self.going[0]):
                 for g, edge, position in zip(grads, self.edges, d.wanted):
                     if g is not None and type(edge) is Leaf and position in error.complete:
                         engine.deliver(edge, g)
@@ -309,13 +324,40 @@ class TraceNode:
         d = self.differential
         if self.rules is not None:
             return slots
+        ends = self._ends(engine)
+        if ends is None:
+            return self._shown(engine, slots, None)
+        leading = frozenset().union(*[d.reach[i] or range(len(slots)) for i, p in enumerate(d.wanted) if ends & input_end(p)],
+                                    *[d.passing[i][1] for i in d.passing if ends & result_end(i)])
+        asked = [g if i in leading or (self, i) in engine.targets else None for i, g in enumerate(slots)]
+        return [g if i in leading else None for i, g in enumerate(self._shown(engine, asked, ends))]
+
+    def _ends(self, engine) -> int | None:
+        """Return to which ends of the tape a backward goes, as in `Use`; None for all. Only rules on the way there run."""
+        d = self.differential
+        if d is None or engine.targets is None:
+            return None
+        ends = 0
+        for p, edge in zip(d.wanted, self.edges):
+            source = edge.source if type(edge) is Output else edge
+            if source is not None and (source in engine.wanted or source in engine.needed):
+                ends |= input_end(p)
+        for i in d.passing:
+            ends |= result_end(i) if (self, i) in engine.targets else 0
+        return ends
+
+    def _shown(self, engine, slots, ends):
+        """Show the gradients of results; return them as hooks leave them."""
+        d = self.differential
         if not self._looked_at(engine):
             return engine.show(self, slots)
         hooks = list((self.pre_hooks or {}).values()) if engine.hooked else []
         slots = engine.run_tensor_hooks(self, list(slots), [h for h in hooks if h[0] != "retain" and h[0] not in d.passing])
-        made = self._computed(engine, slots, wholly=True)
+        on_the_way = {i for i in d.passing if ends is None or ends & result_end(i) or any(
+            i in reach and ends & input_end(p) for p, reach in zip(d.wanted, d.reach))}
+        made = self._computed(engine, slots, ends, on_the_way)
         there = {i for i, g in enumerate(slots) if g is not None}
-        whole = [made[d.passing[i][0]] if i in d.passing and not d.passing[i][1].isdisjoint(there) else g
+        whole = [made[d.passing[i][0]] if i in on_the_way and not d.passing[i][1].isdisjoint(there) else g
                  for i, g in enumerate(slots)]
         shown = engine.run_tensor_hooks(self, list(whole), [h for h in hooks if h[0] == "retain" or h[0] in d.passing])
         if engine.targets is not None:
@@ -323,7 +365,10 @@ class TraceNode:
         if not all(map(is_, shown, whole)):
             raise AutogradError("a hook gave another gradient for a result of a traced function from which the function "
                                 "computed other results; register it inside of the function")
-        self.precomputed = slots, made
+        if engine.needed is None or self in engine.needed:
+            self.precomputed = slots, made
+        elif not engine.retain:         # it does not run
+            self.release()
         return slots
 
     def _looked_at(self, engine) -> bool:
@@ -334,21 +379,24 @@ class TraceNode:
         hooks = {which for which, _ in (self.pre_hooks or {}).values()} if engine.hooked else ()
         return "retain" in hooks or any(i in hooks or (self, i) in (engine.targets or ()) for i in d.passing)
 
-    def _earlier(self, engine, slots) -> dict:
+    def _earlier(self, engine, slots, ends) -> dict:
         """Take the gradients that arrived before at inputs to whose gradient this call adds several; return them by number."""
         there, found = {i for i, g in enumerate(slots) if g is not None}, {}
         for i in self.differential.starts:
             edge = self.edges[i]
             g = engine.pending.get(edge) if edge is not None and type(edge) is not Output else None
-            if isinstance(g, (np.ndarray, DeviceArray)) and not self.differential.reach[i].isdisjoint(there):
+            is_wanted = _is_in(self.differential.wanted[i], ends)
+            if is_wanted and isinstance(g, (np.ndarray, DeviceArray)) and not self.differential.reach[i].isdisjoint(there):
                 found[i] = engine.pending.pop(edge)
         return found
 
-    def _computed(self, engine, slots, wholly=False, earlier=()) -> list:
-        """Return what a job gives for gradients of the results, perhaps `wholly`; `earlier` ones begin sums."""
+    def _computed(self, engine, slots, ends, passing=None, earlier=()) -> list:
+        """Return what a job gives for gradients of the results, up to some ends, and those of the results `passing`, from which
+        others are computed; `earlier` ones begin sums."""
         d = self.differential
-        self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
-        if d is None or any(map(self._is_used_up, self.going)):
+        going = frozenset([i for i, g in enumerate(slots) if g is not None])
+        self.going = going, ends
+        if d is None or self._is_used_up(going, ends):
             raise AutogradError("backward went through a traced function a second time, but what it had saved is freed after "
                                 "the first; call the first backward with retain_graph=True")
         if engine.on_tensors:
@@ -359,12 +407,16 @@ class TraceNode:
                 raise AutogradError(f"{guard.chain}, which a backward through a traced function reads, has changed since the "
                                     "call: call backward() before, or inside of the traced function")
         for guard, memory in zip(self.guards, d.memories):
-            if guard is not None and guard[0].version != guard[1] and not memory.results.isdisjoint(self.going):
+            if guard is not None and guard[0].version != guard[1] and memory.is_read(going, ends):
                 self._check(memory, *guard)
         env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
         env.update([(number, g) for number, g in zip(d.seeds, slots) if g is not None])
         env.update([(d.starts[i], g) for i, g in dict(earlier).items()])
-        job, positions = d.jobs.of(self.going, wholly, tuple(earlier))
+        picked = None
+        if ends is not None:
+            places = [at for p, g in zip(d.wanted, d.grads) if g is not None and _is_in(p, ends) for at in g.values]
+            picked = frozenset([*places, *[d.passing[i][0] for i in passing or ()]])
+        job, positions = d.jobs.of(going, passing is not None, tuple(earlier), picked)
         made = job.run(env, self.symbols)
         return [None if at is None else made[at] for at in positions]
 
@@ -489,6 +541,11 @@ class WholeNode(TraceNode):
         raise AutogradError(self._refusal("a hook"))
 
     register_prehook = register_hook
+
+
+def _is_in(position, ends) -> bool:
+    """Return whether a backward goes to an input; None stands for all ends."""
+    return ends is None or ends & input_end(position) != 0
 
 
 def _show_at(root, index, i, table, count):

@@ -87,7 +87,7 @@ class _Restorer:
             add_hook(hooks_of(node, "post_hooks"), self._kept(hook, own))
         for t, index in own:
             t._node = node if index < 0 else Output(node, index)
-        if not self._of.freed.isdisjoint(spec.results):
+        if spec.use in self._of.freed:
             node.release()
         self._made.append(node)
         return node
