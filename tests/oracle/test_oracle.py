@@ -85,6 +85,7 @@ def test_eager_results_are_those_of_pytorch(family, rows):
     check(family, rows, eager)
 
 
+@pytest.mark.drawn(200)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("family, part", [(family, part) for family in FAMILIES for part in range(PARTS)])
 def test_traced_results_are_those_of_pytorch(family, part, pytestconfig):

@@ -3,7 +3,7 @@
 import random
 from collections import defaultdict
 
-FEW = 12        # rows that each such test keeps at least
+FEW = 8         # rows that each such test keeps at least
 
 
 def axes(item) -> tuple:
@@ -17,8 +17,9 @@ def axes(item) -> tuple:
 
 
 def products(items) -> list[list]:
-    """Return the rows of each test that has more than `FEW` rows and more than one axis."""
-    return [rows for rows in tables(items) if len(rows) > FEW and len(axes(rows[0])) > 1]
+    """Return the rows of each test that has more than `FEW` rows and more than one axis, and is not marked `drawn`."""
+    return [rows for rows in tables([item for item in items if not item.get_closest_marker("drawn")])
+            if len(rows) > FEW and len(axes(rows[0])) > 1]
 
 
 def tables_to_draw_from(items) -> list[list]:
@@ -53,6 +54,6 @@ def sample(rows: list, seed: int) -> list:
 
 
 def marked(rows: list, seed: int) -> list:
-    """Return as many rows as the mark of their test says: `@pytest.mark.drawn(3)`."""
+    """Return as many rows as the mark of their test says, `@pytest.mark.drawn(3)`, or all if it has fewer."""
     number, = rows[0].get_closest_marker("drawn").args
-    return some(rows, seed, rows[0].nodeid.partition("[")[0], number)
+    return some(rows, seed, rows[0].nodeid.partition("[")[0], min(number, len(rows)))

@@ -85,12 +85,14 @@ def check(make, function, between, what=""):
 ROWS = [pytest.param(read, kind, marks=[pytest.mark.slow] if kind == "plain" else []) for read in READS for kind in KINDS]
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize(("read", "kind"), ROWS)
 def test_an_answer_that_changes_between_calls_is_noticed(read, kind):
     for name, change in CHANGES.items():
         check(KINDS[kind], lambda p, x: (READS[read](p), x * 2), change, name)
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize(("read", "kind"), ROWS)
 def test_an_answer_that_the_function_changes_itself_is_noticed(read, kind):
     for name, change in CHANGES.items():

@@ -17,6 +17,7 @@ from ingot.ir.errors import FileError, IngotError
 LIMIT = 16           # MiB that small files may take in these tests
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", hostile_onnx.FILES)
 def test_small_models_that_stand_for_much(name):
     data = hostile_onnx.FILES[name]()
