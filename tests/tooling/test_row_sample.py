@@ -15,7 +15,8 @@ def item(number, dtype, size):
     """Return a row as pytest collects it."""
     marks = [SimpleNamespace(args=("dtype", DTYPES)), SimpleNamespace(args=(("size", "numel"), SIZES))]
     return SimpleNamespace(nodeid=f"tests/x.py::test_x[{number}]", iter_markers=lambda name: iter(marks),
-                           callspec=SimpleNamespace(params={"dtype": dtype, "size": size, "numel": size}))
+                           callspec=SimpleNamespace(params={"dtype": dtype, "size": size, "numel": size}),
+                           get_closest_marker=lambda name: None)
 
 
 ROWS = [item(number, *pair) for number, pair in enumerate(product(DTYPES, SIZES))]
@@ -41,9 +42,13 @@ def test_each_row_is_drawn_by_some_seed():
 
 def test_only_tests_with_several_axes_and_many_rows_are_sampled():
     one = [SimpleNamespace(nodeid=f"tests/x.py::test_y[{i}]", iter_markers=lambda name: iter([SimpleNamespace(args=("a", ()))]),
-                           callspec=SimpleNamespace(params={"a": object()})) for i in range(100)]
-    plain = SimpleNamespace(nodeid="tests/x.py::test_z")
-    assert row_sample.products([*ROWS, *one, plain]) == [ROWS]
+                           callspec=SimpleNamespace(params={"a": object()}), get_closest_marker=lambda name: None)
+           for i in range(100)]
+    plain = SimpleNamespace(nodeid="tests/x.py::test_z", get_closest_marker=lambda name: None)
+    marked = [item(number, *pair) for number, pair in enumerate(product(DTYPES, SIZES))]
+    for row in marked:
+        row.nodeid, row.get_closest_marker = row.nodeid.replace("test_x", "test_w"), lambda name: SimpleNamespace(args=(3,))
+    assert row_sample.products([*ROWS, *one, plain, *marked]) == [ROWS]
     assert row_sample.products(ROWS[:row_sample.FEW]) == []
 
 
@@ -66,7 +71,6 @@ def test_rows_run_in_make_test_or_in_make_test_slow(request):
         rows = [item(number, *pair) for number, pair in enumerate(product(DTYPES, SIZES))]
         marked = set()
         for row in rows:
-            row.get_closest_marker = lambda name: None
             row.add_marker = lambda mark, row=row: marked.add((row.nodeid, mark.name))
         marks_rows(SimpleNamespace(option=SimpleNamespace(**options)), rows)
         return {name for name, mark in marked if mark == "slow"}
