@@ -6,6 +6,7 @@ class keeps the number that it had when its guards held, they hold.
 
 import ctypes
 import functools
+import types
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +66,9 @@ class ClassMembers(Condition):
 
     def changed(self) -> list:
         """Return the names with other objects than before."""
-        return [name for name, (was, _) in self.members.items() if ClassEntry(self.owner, name)() is not was]
+        first = self.owner.__mro__[0].__dict__
+        return [name for name, (was, _) in self.members.items()
+                if first.get(name) is not was and class_attribute(self.owner, name) is not was]
 
     def holds(self) -> bool:
         return not self.changed()
@@ -108,8 +111,17 @@ class ClassTests:
         kinds = [test for guard in self._kinds for test in _tests_of_kinds(guard, name)]
         if not has_versions():
             return [*kinds, *[line for cls, guards in self._guards.items() for line in _EntryTests(cls, guards).lines(name)]]
-        tests = [ClassVersion(cls, guards) for cls, guards in self._guards.items()]
+        tests = [ClassVersion(cls, guards) for cls, guards in self._with_bases()]
         return [*kinds, *[f"({name(t)}.version == {name(t.current)}.value or {name(t)}.holds())" for t in tests]]
+
+    def _with_bases(self) -> list:
+        """Return (class, {class: guards}), guards of a base at a class below it, which loses its number with the base."""
+        found = {cls: {cls: guards} for cls, guards in self._guards.items()}
+        for cls in self._guards:
+            below = next((c for c in found if c is not cls and cls in c.__mro__), None)
+            if below is not None:
+                found[below].update(found.pop(cls))
+        return [*found.items()]
 
 
 _FEW = 3        # objects whose classes are compared one by one
@@ -127,9 +139,9 @@ def _is_an_entry(read, expected) -> bool:
 
 
 class ClassVersion:
-    """Guards on one class, which hold as long as it has the number `version`."""
+    """Guards on one class and bases of it, by class, which hold as long as it has the number `version`."""
 
-    def __init__(self, cls, guards):
+    def __init__(self, cls, guards: dict):
         self._cls, self._guards = cls, guards
         self.version, self.current = _UNKNOWN, _version_of(cls)
         self._misses, self._test = 0, lambda: False
@@ -140,8 +152,8 @@ class ClassVersion:
         version = self.current.value
         self._misses += 1
         if self._misses == _MISSES:
-            self._test = _EntryTests(self._cls, self._guards).compiled()
-        if not (self._test() or all([g.holds() for g in self._guards])):  # noqa: C419
+            self._test = _compiled([_EntryTests(cls, guards) for cls, guards in self._guards.items()])
+        if not (self._test() or all([g.holds() for guards in self._guards.values() for g in guards])):  # noqa: C419
             return False
         self.version = version or _UNKNOWN
         return True
@@ -194,22 +206,32 @@ class _EntryTests:
                 *[f"{spaces[c]}[{key!r}] is {name(value)}" for (c, key), value in self._entries.items()],
                 *[f"{name(g)}.holds()" for g in self._others]]
 
-    def compiled(self):
-        """Return a function that returns True only if all tests hold."""
-        names: dict = {"__name__": __name__, "is_interrupt": is_interrupt}
 
-        def name(value):
-            names[f"o{len(names)}"] = value
-            return f"o{len(names) - 1}"
+def _compiled(tests):
+    """Return a function that returns True only if all tests of classes hold."""
+    names: dict = {"__name__": __name__}
 
-        exec(compile(source_of_check(" and ".join(self.lines(name))), "<class>", "exec"), names)
-        return names.pop("check")
+    def name(value):
+        names[f"o{len(names)}"] = value
+        return f"o{len(names) - 1}"
+
+    return check_of([line for test in tests for line in test.lines(name)], names)
 
 
-def source_of_check(test: str) -> str:
-    """Return the source of a function that returns whether a test holds: False if it raises. It needs `is_interrupt`."""
-    return (f"def check():\n    try:\n        return {test}\n    except Exception as error:\n"
-            "        if is_interrupt(error, of_user=True):\n            raise\n        return False\n")
+def check_of(tests, names: dict):
+    """Return a function, with the globals `names`, that returns whether all tests hold: False if one raises."""
+    names["is_interrupt"] = is_interrupt
+    code = _code_of_check(" and ".join(tests) or "True").replace()      # (the interpreter adapts each to its objects)
+    return types.FunctionType(code, names)
+
+
+@functools.lru_cache(maxsize=512)
+def _code_of_check(test: str) -> types.CodeType:
+    space: dict = {}
+    exec(compile(f"def check():\n    try:\n        return {test}\n    except Exception as error:\n"
+                 "        if is_interrupt(error, of_user=True):\n            raise\n        return False\n",
+                 "<guards>", "exec"), space)
+    return space["check"].__code__
 
 
 def _version_of(cls):

@@ -13,13 +13,12 @@ import types
 from functools import cached_property, partial
 from typing import Any
 
-from ...ir.interrupts import is_interrupt
 from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
 from ..bytecode.user_code import dict_of
 from .absence import AbsentNames
-from .class_entries import ClassTests, source_of_check
-from .guards import FunctionGuard, Guard, StructureCondition
+from .class_entries import ClassTests, check_of
+from .guards import FunctionGuard, Guard, StructureCondition, StructureTests
 from .locations import SameAs
 from .references import plain_module
 from .snapshot import Exactly, Snapshot
@@ -27,29 +26,38 @@ from .snapshot import Exactly, Snapshot
 
 def quick_check(guards):
     """Compile guards to a function that returns True only if all hold."""
-    names: dict[str, Any] = {"__name__": __name__, "Structure": Structure, "is_interrupt": is_interrupt}
-    source = source_of_check(" and ".join(tests_of(guards, names)) or "True")
-    exec(compile(source, "<guards>", "exec"), names)
-    return names.pop("check")       # (its globals would hold it)
+    names: dict[str, Any] = {"__name__": __name__, "Structure": Structure}
+    return check_of(tests_of(guards, names), names)
 
 
 def tests_of(guards, names: dict) -> list:
     """Return the guards as expressions over `names`, and add the objects that they need."""
     names["builtins"] = builtins
-    lines, known, classes = [], {}, ClassTests()
+    lines, known, classes, counted = [], {}, ClassTests(), []
+    name = partial(_name, names, {})
     for g in sorted(filter(_may_fail, guards), key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
         if classes.take(g):
             continue
-        line = _line(g, names, known) if type(g) is Guard else None
+        line = _line(g, name, known) if type(g) is Guard else None
         if type(g) is FunctionGuard and not g.named:
-            f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
+            f, parts = name(g.function), [name(x) for x in g.parts]
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if type(g) is AbsentNames:
-            line = _absence_test(g, names)
-        if isinstance(g, StructureCondition):
-            line = g.quick_test(partial(_name, names))
-        lines.append(line or f"{_name(names, g)}.holds()")
-    return [*classes.lines(partial(_name, names)), *lines]
+            line = _absence_test(g, name)
+        tests = g.tests(name) if isinstance(g, StructureCondition) else None
+        if tests is not None:
+            counted.append(g)
+            lines += [f"({' and '.join(tests)} or {name(g)}.holds())"] if tests else []
+            continue
+        lines.append(line or f"{name(g)}.holds()")
+    return [*classes.lines(name), *_test_of_structures(counted, name), *lines]
+
+
+def _test_of_structures(conditions, name) -> list:
+    if not conditions:
+        return []
+    all_of_them = name(StructureTests(conditions))
+    return [f"({all_of_them}.version == Structure.version or {all_of_them}.holds())"]
 
 
 def _may_fail(guard) -> bool:
@@ -57,7 +65,7 @@ def _may_fail(guard) -> bool:
     return type(expected) is not SameAs or guard.identity != expected.place.identity
 
 
-def _line(guard, names, known):
+def _line(guard, name, known):
     """Return one comparison by identity or of content, or None if the guard needs more."""
     place = id(guard.root), guard.chain.root, guard.chain.name
     known[place, guard.chain.steps] = guard
@@ -66,7 +74,7 @@ def _line(guard, names, known):
     has_content = type(expected) in (Snapshot, Exactly)
     if (guard.value() is not expected and not has_content) or expected is MISSING:
         return None
-    start, steps = _start(guard, names, known, place)
+    start, steps = _start(guard, name, known, place)
     if start is None:
         return None
     is_method = guard.method() is not None
@@ -84,14 +92,14 @@ def _line(guard, names, known):
         else:
             start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
     if is_method:
-        return f"(_method := {start}).__func__ is {_name(names, guard.expected)} and _method.__self__ is _owner"
+        return f"(_method := {start}).__func__ is {name(guard.expected)} and _method.__self__ is _owner"
     if has_content:
         kind = expected.empty_kind if type(expected) is Snapshot else None
         if kind is not None:
-            return f"(_found := {start}).__class__ is {_name(names, kind)} and not _found"
-        return f"{_name(names, expected)}.matches({start})"
-    same = f"{start} is {_name(names, expected)}"
-    return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
+            return f"(_found := {start}).__class__ is {name(kind)} and not _found"
+        return f"{name(expected)}.matches({start})"
+    same = f"{start} is {name(expected)}"
+    return same if itself is None else f"({same} or {name(guard)}.holds())"
 
 
 def _may_run_code(owner, name) -> bool:
@@ -104,27 +112,27 @@ def _may_run_code(owner, name) -> bool:
             or is_user_function(getattr(type(behind), "__get__", None)))
 
 
-def _absence_test(guard, names):
+def _absence_test(guard, name):
     if not hasattr(guard.owner, "__dict__"):
         return None
-    return f"{_name(names, guard.owner)}.__dict__.keys().isdisjoint({_name(names, guard.names)})"
+    return f"{name(guard.owner)}.__dict__.keys().isdisjoint({name(guard.names)})"
 
 
-def _start(guard, names, known, place):
+def _start(guard, name_of, known, place):
     """Return (expression, remaining steps) from the longest guarded prefix of a chain, or from its root."""
     steps = guard.chain.steps
     for n in range(len(steps) - 1, -1, -1):
         prefix = known.get((place, steps[:n]))
         if prefix is not None and type(prefix.expected) is not types.FunctionType and prefix.value() is prefix.expected:
-            return _name(names, prefix.expected), steps[n:]
+            return name_of(prefix.expected), steps[n:]
     root, name = guard.root, guard.chain.name
     if guard.chain.root == ARGUMENT:
-        return _name(names, root), steps
+        return name_of(root), steps
     if isinstance(root, types.CellType):
-        return f"{_name(names, root)}.cell_contents", steps
+        return f"{name_of(root)}.cell_contents", steps
     if name in root:
-        return f"{_name(names, root)}[{name!r}]", steps
-    return f"{name!r} not in {_name(names, root)} and builtins.{name}", steps
+        return f"{name_of(root)}[{name!r}]", steps
+    return f"{name!r} not in {name_of(root)} and builtins.{name}", steps
 
 
 def _attribute(start: str, key: str) -> str:
@@ -132,7 +140,10 @@ def _attribute(start: str, key: str) -> str:
     return f"{start}.{key}" if key.isidentifier() and not keyword.iskeyword(key) else f"getattr({start}, {key!r})"
 
 
-def _name(names, value):
-    name = f"o{id(value)}"
-    names[name] = plain_module(value)       # (a traced module holds this code)
+def _name(names, known, value) -> str:
+    """Return the name of an object, which `known` has by its id; guards of one structure get the same names."""
+    name = known.get(id(value))
+    if name is None:
+        name = known[id(value)] = f"o{len(names)}"
+        names[name] = plain_module(value)       # (a traced module holds this code)
     return name

@@ -57,10 +57,10 @@ class StructureCondition(Condition):
         """Compare the state itself."""
         raise NotImplementedError
 
-    def quick_test(self, name_of) -> str:
-        """Return an expression for this condition over what `name_of` names. Its first part is quick, and true most times."""
-        me = name_of(self)
-        return f"({me}.version == Structure.version or {me}.holds())" if self.is_counted else f"{me}.holds()"
+    def tests(self, name_of) -> list | None:
+        """Return expressions, over what `name_of` names, that the condition needs while no structure changes; None where only
+        `holds` can tell."""
+        return [] if self.is_counted else None
 
     def holds(self) -> bool:
         """Compare the state if any structure has changed since the last time."""
@@ -131,6 +131,20 @@ def _changed_values_in_all(parts) -> list:
     return [x for inside in found for x in inside] if all(found) else []
 
 
+class StructureTests:
+    """Conditions that hold while no structure changes, by one comparison."""
+
+    def __init__(self, conditions):
+        self._conditions, self.version = conditions, None
+
+    def holds(self) -> bool:
+        now = Structure.version
+        if not all([c.holds() for c in self._conditions]):  # noqa: C419
+            return False
+        self.version = now
+        return True
+
+
 class ModulesGuard(StructureCondition):
     """State of the modules that ran, and the functions that they call by name. It is compared only after some module of the
     process has changed, or where one of them has another attribute: code may set it past its `__setattr__`, as
@@ -157,7 +171,7 @@ class ModulesGuard(StructureCondition):
         held = [(m, names) for (m, _), (reference, _), names in zip(self.states, self._states, self._names)
                 if type(reference) is not Reference]
         self._modules = [m for m, _ in held]
-        self._read = [(vars(m).get, names) for m, names in held if names]
+        self._read = [(vars(m), names) for m, names in held if names]
         self._tables = [vars(m) for m in self._modules if is_user_defined(type(m))]     # which may get methods
         self._sizes, self._values = list(map(len, self._tables)), self._values_now()
         self._others = [(reference, names) for (reference, _), names in zip(self._states, self._names)
@@ -166,19 +180,15 @@ class ModulesGuard(StructureCondition):
 
     def _values_now(self) -> list:
         """Return the attributes that code reads and does not write."""
-        return [get(name) for get, names in self._read for name in names]
+        return [table.get(name, MISSING) for table, names in self._read for name in names]
 
-    def quick_test(self, name_of) -> str:
-        """Return such an expression: first, no module has changed since the guard was made."""
-        me = name_of(self)
+    def tests(self, name_of) -> list | None:
         if len(self._modules) > _MOST_INLINE or any(names for _, names in self._others):
-            return f"{me}.holds()"
-        tests = [f"{me}.version == Structure.version"]
-        tests += [f"len({name_of(table)}) == {len(table)}" for table in self._tables]
-        tests += [f"{name_of(get)}({k!r}) is {name_of(get(k))}" for get, names in self._read for k in names]
-        tests += [f"len(({name_of(reference.of)}() or {me}).__dict__) == {ids[0]}"
-                  for (reference, _), ids in zip(self._others, self._of_others) if ids is not None]
-        return f"({' and '.join(tests)} or {me}.holds())"
+            return None
+        tests = [f"len({name_of(table)}) == {len(table)}" for table in self._tables]
+        tests += [f"{name_of(table)}[{k!r}] is {name_of(table.get(k, MISSING))}" for table, names in self._read for k in names]
+        return tests + [f"len(({name_of(reference.of)}() or {name_of(self)}).__dict__) == {ids[0]}"
+                        for (reference, _), ids in zip(self._others, self._of_others) if ids is not None]
 
     def _has_same_attributes(self) -> bool:
         if list(map(len, self._tables)) != self._sizes or any(map(is_not, self._values_now(), self._values)):

@@ -188,10 +188,12 @@ class _Writer:
         return lines
 
     def _captured(self):
+        """Write the checks of captured tensors. Hooks of leaves do not count, as the call needs no gradient."""
         tests = []
         for t, *_ in self.entry.tensors.captured.values():
-            name = self._name(t)
-            tests.append(f"{name}._a is {self._name(t._a)} and {_node_test(name, t)}")
+            name, is_leaf = self._name(t), type(t._node) is Leaf
+            same = f"({name}._node is {self._name(t._node)} or {_node_test(name, t)})" if is_leaf else _node_test(name, t)
+            tests.append(f"{name}._a is {self._name(t._a)} and {same}")
         return tests
 
     def _numbers(self, variant):

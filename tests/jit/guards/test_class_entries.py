@@ -216,3 +216,16 @@ def test_a_class_has_one_test():
     lines = [line for line in lines_of(guards, {}) if ".version == " in line and "Structure" not in line]
     assert 1 <= len(lines) <= 4
     assert sum(type(g) is class_entries.ClassMembers for g in entry.guards.values()) >= 1
+
+
+def test_a_base_is_tested_with_a_class_below_it():
+    net = ingot.nn.Sequential(ingot.nn.Linear(2, 2), ingot.nn.ReLU(), ingot.nn.Linear(2, 2))
+    traced = jit.trace(lambda x: net(x))
+    traced(ingot.ones(1, 2))
+    (entry,) = traced._cache.all_entries()
+    names: dict = {}
+    lines = lines_of(entry.guards.values(), names)
+    tested = [t._cls for t in names.values() if type(t) is class_entries.ClassVersion]
+    assert ingot.nn.Linear in tested
+    assert not [(c, d) for c in tested for d in tested if c is not d and issubclass(c, d)]
+    assert sum("Structure.version" in line for line in lines) == 1
