@@ -9,6 +9,7 @@ from typing import Any
 from ...runtime.core.composite_tensors import PARTS, values_in
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
+from ...runtime.nn.base.module import TABLES
 from ...runtime.state.structure import Structure, replaced_functions
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined
@@ -294,6 +295,18 @@ def module_state(m, toggled=()) -> dict:
     order = *map(tuple, tables), tuple(sorted(m._non_persistent_buffers_set))
     state[""] = type(m), order, m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
     return state
+
+
+def has_part(m, name) -> bool:
+    """Return whether a module has an attribute, parameter, buffer or child of a name."""
+    is_attribute = name in vars(m) and name not in TABLES
+    return is_attribute or any(name in table for table in (m._parameters, m._buffers, m._modules))
+
+
+def tensors_of(m) -> list:
+    """Return the tensors among the parameters, buffers and attributes of a module."""
+    parts = *attributes_of_module(m).values(), *m._parameters.values(), *m._buffers.values()
+    return [x for x in parts if is_a(x, Tensor)]
 
 
 def same_state(now, before) -> bool:

@@ -12,7 +12,7 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribut
 from ..bytecode.user_code import is_a, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
-from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
+from ..guards.guards import FunctionGuard, Guard, ReadCondition, has_part
 from ..guards.held_content import held_by
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, load, read
@@ -150,9 +150,13 @@ class ReadLog:
 
     def add_entries(self, cls, names):
         """Guard what a class of ingot's itself holds under some names, which users may replace."""
-        known = self.conditions.setdefault(("members", id(cls)), ClassMembers(cls))
-        held = vars(cls)
-        known.members.update({name: (held[name], "") for name in names - known.members.keys()})
+        known = self.conditions.get(("members", id(cls)))
+        if known is None:
+            known = self.conditions["members", id(cls)] = ClassMembers(cls)
+        new = names - known.members.keys()
+        if new:
+            held = vars(cls)
+            known.members.update({name: (held[name], "") for name in new})
 
     def add_attribute(self, text, owner, name, value):
         chain = Chain(ARGUMENT, text, (("attr", name),))
@@ -214,9 +218,10 @@ class ReadLog:
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""
         kind = type(m)
-        if name in module_state(m):
+        known = self.conditions.get(("members", id(kind)))
+        if has_part(m, name):
             self.add_behind(m, name)
-        elif known_in_class(kind, name):
+        elif (known is None or name not in known.members) and known_in_class(kind, name):
             self.add_attributes(kind.__qualname__, kind, (name,))
 
     def add_behind(self, owner, name):

@@ -26,7 +26,7 @@ from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, un
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus, ReplacedError, TraceError
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
-from ..guards.guards import module_state
+from ..guards.guards import tensors_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..guards.snapshot import share_memory
@@ -70,6 +70,10 @@ def writes_pickles(frame) -> bool:
     names = frame.f_code.co_names
     return "pickle" in names or any(getattr(frame.f_globals.get(name), "__module__", "") == "_pickle"
                                     for name in _PICKLES.intersection(names))
+
+
+def _first_argument(frame):
+    return frame.f_locals.get(frame.f_code.co_varnames[0])
 
 
 class Tracker:
@@ -184,26 +188,24 @@ class Tracker:
                 self.status.refuse(FROM_SYSTEM)
 
     def _library_frame(self, frame):
-        code = frame.f_code
-        if code is LOADS:
-            self.world.apart.loads(frame)
-        if may_need_stand_ins(frame):
-            self.world.events.enter(frame, is_library=True)
-        if code.co_name == "__init__" and code.co_varnames:
-            self._initialised(frame.f_locals.get(code.co_varnames[0]), frame.f_back)
-        if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM or frame.f_globals is PRINTING:
-            self.world.call_by_library(frame)
-        if code.co_name in _RUNNERS and code.co_argcount:
-            first = frame.f_locals.get(code.co_varnames[0])
-            if isinstance(first, Module):
-                self._runs(code, first)
-        elif frame.f_globals.get("__package__") == _OF_MODULES and code.co_argcount and code.co_name not in _SETTERS:
-            first = frame.f_locals.get(code.co_varnames[0])
-            if isinstance(first, Module) and id(first) not in self.known.own:
-                self.reachable.see_module(first)        # `m.parameters()`, `getattr(m, name)`
+        known = _library_code.get(id(frame.f_code))         # (most code is of no interest)
+        if known is None or known[1] is not frame.f_globals:
+            known = _known_library_code(frame)
+        for observe in known[2]:
+            observe(self, frame)
 
-    def _initialised(self, x, caller):
+    def _loads(self, frame):
+        self.world.apart.loads(frame)
+
+    def _enters(self, frame):
+        self.world.events.enter(frame, is_library=True)
+
+    def _watched(self, frame):
+        self.world.call_by_library(frame)
+
+    def _initialised(self, frame):
         """Note an object of a library's class that the call makes, except for those that ingot makes for itself."""
+        x, caller = _first_argument(frame), frame.f_back
         is_ours = is_own(type(x).__module__) and not issubclass(type(x), Module)
         if not is_ours or (caller is not None and is_user(caller)):
             self.known.add_own(x)
@@ -218,11 +220,20 @@ class Tracker:
         if not starts:
             self.reachable.takes_all(function.__self__)
 
-    def _runs(self, code, m):
-        self.reachable.see_module(m)
-        self.reads.add_class_attribute(m, "forward")
-        if not self.writes.modules.sets_mode(code, m, self.reads.module_reads):
-            self.writes.modules.ran(m)
+    def _runs(self, frame):
+        """Note a module that runs, or whose mode is set."""
+        m = _first_argument(frame)
+        if isinstance(m, Module):
+            self.reachable.see_module(m)
+            self.reads.add_class_attribute(m, "forward")
+            if not self.writes.modules.sets_mode(frame.f_code, m, self.reads.module_reads):
+                self.writes.modules.ran(m)
+
+    def _looks_at(self, frame):
+        """Note a module of which other methods run: `m.parameters()`, `getattr(m, name)`."""
+        m = _first_argument(frame)
+        if isinstance(m, Module) and id(m) not in self.known.own:
+            self.reachable.see_module(m)
 
     # Frames of user code.
 
@@ -403,9 +414,34 @@ class Tracker:
 
     def _add_parts_of_modules(self):
         for m in self.known.modules.values():
-            for value in module_state(m).values():
-                self.tensors.add(value)
+            for t in tensors_of(m):
+                self.tensors.add(t)
 
     def compared_objects(self) -> dict:
         """Return {id: object} of the containers and arrays with which the function may compare its arguments."""
         return dict(self.known.objects) if self.known.compares else {}
+
+
+_library_code: dict = {}        # id of a library's code -> (the code, its globals, methods of `Tracker` that take its frames)
+_MOST_CODE = 1 << 12
+
+
+def _known_library_code(frame) -> tuple:
+    """Remember which methods of `Tracker` take the frames of a library's code when they start."""
+    code, space, found = frame.f_code, frame.f_globals, []
+    if code is LOADS:
+        found.append(Tracker._loads)
+    if may_need_stand_ins(frame):
+        found.append(Tracker._enters)
+    if code.co_name == "__init__" and code.co_varnames:
+        found.append(Tracker._initialised)
+    if id(code) in WATCHED or code.co_name == "submit" or space is RANDOM or space is PRINTING:
+        found.append(Tracker._watched)
+    if code.co_argcount and code.co_name in _RUNNERS:
+        found.append(Tracker._runs)
+    elif code.co_argcount and space.get("__package__") == _OF_MODULES and code.co_name not in _SETTERS:
+        found.append(Tracker._looks_at)
+    if len(_library_code) >= _MOST_CODE:
+        _library_code.clear()
+    known = _library_code[id(code)] = code, space, tuple(found)
+    return known

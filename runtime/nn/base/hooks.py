@@ -45,7 +45,8 @@ class Hooks:
 
     def numbers(self) -> tuple:
         """Return the numbers of the hooks in call order, which no other hook ever has."""
-        return tuple([table.numbers() for table in (self.forward_pre, self.forward, self.backward_pre, self.backward)])
+        tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
+        return tuple([table.numbers() for table in tables])
 
     def objects(self) -> list:
         """Return the hook objects and the owners of hook methods."""

@@ -11,6 +11,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.jit.python_state import tracker
 from ir_modules import run_python
 from outcomes import outcome, plain
 
@@ -584,3 +585,15 @@ def test_numbers_drawn_from_a_module_that_is_new_are_refused():
             print(error)
         """)
     assert "numpy.random" in found.stdout and "changes from call to call" in found.stdout, found.stderr
+
+
+def test_code_of_a_library_is_judged_by_its_module():
+    code = (lambda m: m).__code__
+
+    def takers(**space):
+        return tracker._known_library_code(types.SimpleNamespace(f_code=code, f_globals=space))[2]
+
+    Tracker = tracker.Tracker
+    assert takers(__name__="ingot.runtime.nn.base.module", __package__="ingot.runtime.nn.base") == (Tracker._looks_at,)
+    assert takers(__name__="heapq", __package__="") == ()
+    assert takers(__name__="tqdm.std", __package__="tqdm") == (Tracker._enters,)
