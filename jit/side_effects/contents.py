@@ -83,8 +83,8 @@ class ContainerLog:
         """Remember the content of a list, deque or dictionary that is not known yet."""
         is_known = id(container) in self._containers or container is sys.modules or container is BUILTINS
         if type(container) in RESTORED and not is_known:
-            self._containers[id(container)] = container, container.copy(), text
-            self._before[id(container)] = self._containers[id(container)][1]
+            copy = self._before[id(container)] = container.copy()
+            self._containers[id(container)] = container, copy, text     # (last, as an interrupt may come in between)
             self.snapshots[id(container)] = Snapshot(container, inputs)
             if not self.has_tensor_keys and type(container) in DICTS:
                 self.has_tensor_keys = any(isinstance(k, Tensor) for k in container)

@@ -1,13 +1,14 @@
 """Lists and dictionaries that outlive the call, written by traced functions."""
 
 import functools
+import sys
 from collections import deque
 
 import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.jit.side_effects.contents import _dict_targets
+from ingot.jit.side_effects.contents import ContainerLog, _dict_targets
 from side_by_side import numbers, plain, vec
 from state_programs import Holder
 
@@ -505,3 +506,28 @@ def test_a_dictionary_may_change_while_it_is_read():
     table[Key()] = table[Key()] = 0.0
     is_open = True
     assert len(_dict_targets(table, {}, "table")) == 2 and len(table) > 2
+
+
+@pytest.mark.parametrize("lines", range(1, 9))
+def test_a_container_that_is_half_known_can_be_compared(lines):
+    """An interrupt may come at any line of the method that meets a container."""
+    log, left = ContainerLog(), lines
+
+    def step(frame, event, arg):
+        nonlocal left
+        if frame.f_code is not ContainerLog.see.__code__:
+            return None
+        left -= event == "line"
+        if event == "line" and left == 0:
+            raise KeyboardInterrupt
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        log.see([1.0], "a list", None)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    assert log.changed_ones() == []
