@@ -5,12 +5,16 @@ before and after, and a generator tells when it runs.
 """
 
 import contextlib
+import ctypes
+import functools
 import io
 import operator
+import re
 import sys
 import types
 import warnings
 import weakref
+from collections import deque
 from typing import Any
 
 from ...runtime.core.tensor import Tensor
@@ -19,6 +23,8 @@ from ..bytecode.reads import is_user_function
 from ..bytecode.user_code import is_a
 from ..errors.errors import RecordingStatus
 
+_SCANNER: Any = type(re.compile("").scanner(""))        # type: ignore[attr-defined]
+_CHANGING = (list, dict, set, deque)        # `iter(queue.popleft, None)` takes something out
 _POSITIONS = ("line_num", "index")      # attributes of readers of csv files, and of `array.flat`
 
 
@@ -45,8 +51,9 @@ def position(iterator) -> Any:
             return None if iterator.closed else iterator.tell()
         except OSError:             # a loop reads it, or it is a stream
             return object()
-    if hasattr(iterator, "__length_hint__"):
-        return operator.length_hint(iterator)
+    with contextlib.suppress(OverflowError):        # of a long range
+        if hasattr(iterator, "__length_hint__"):
+            return operator.length_hint(iterator)
     for name in _POSITIONS:
         with contextlib.suppress(AttributeError, ValueError):       # numpy's iterators have an index if they were asked for it
             return getattr(iterator, name)
@@ -64,7 +71,15 @@ def position(iterator) -> Any:
 def _part(x):
     if type(x) is tuple:
         return [_part(v) for v in x]
-    return position(x) if is_library_iterator(x) else x if type(x) is int else id(x)
+    if type(x) is functools.partial:
+        return [_part(v) for v in (x.func, *x.args, *x.keywords.values())]
+    if is_a(x, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(x.__self__, types.ModuleType):
+        return _part(x.__self__)        # `re.finditer` calls a method of a scanner, `iter(f.readline, "")` one of a file
+    if type(x) is _SCANNER:             # keeps where it stands in its own memory alone, behind reference count and class
+        return ctypes.string_at(id(x) + object.__basicsize__, x.__sizeof__() - object.__basicsize__)
+    if is_library_iterator(x) or is_open_file(x):
+        return position(x)
+    return x if type(x) in (int, range) else (id(x), len(x)) if type(x) in _CHANGING else id(x)
 
 
 class OutsideIterators:

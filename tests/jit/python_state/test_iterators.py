@@ -1,6 +1,7 @@
 """Positions of iterators: they change when an iterator moves on, and only then."""
 
 import csv
+import functools
 import io
 import itertools
 import re
@@ -9,6 +10,8 @@ from collections import deque
 import numpy as np
 import pytest
 
+import ingot
+from ingot import jit
 from ingot.jit.python_state.iterators import is_library_iterator, position
 from ingot.utils.data import DataLoader
 
@@ -17,6 +20,9 @@ MADE = [lambda: iter([1, 2]), lambda: iter((1, 2)), lambda: iter({1: 2}), lambda
         lambda: zip([1, 2], "ab"), lambda: map(str, [1, 2]), lambda: filter(None, [1, 2]), lambda: enumerate("ab"),
         lambda: itertools.count(), lambda: itertools.chain([1], [2]), lambda: itertools.islice([1, 2], 2),
         lambda: itertools.repeat(1, 3), lambda: csv.reader(["a", "b"]), lambda: np.arange(3).flat,
+        lambda: re.finditer("a", "aaa"), lambda: map(str, re.finditer("a", "aaa")), lambda: iter(deque([1, 2]).pop, 3),
+        lambda: iter(re.compile("a").scanner("aaa").match, None), lambda: iter(iter([1, 2]).__next__, 3),
+        lambda: iter(functools.partial(next, iter([1, 2])), 3), lambda: iter(range(10**20, 10**21)),
         lambda: map(str, map(abs, iter([1, 2]))), lambda: iter(DataLoader([1, 2]))]
 
 
@@ -42,3 +48,33 @@ def test_the_position_of_a_file_changes_as_a_loop_reads_it():
     "__next__": lambda self: 1})()])
 def test_what_is_no_iterator_of_a_library(value):
     assert not is_library_iterator(value)
+
+
+def nothing(x):
+    """Return None, as a hook that leaves the gradient."""
+
+
+HOOKS = {"map of finditer": lambda: map(nothing, re.finditer("a", "a" * 30)),
+         "map of a list": lambda: map(nothing, iter([1] * 30)),
+         "map of calls": lambda: map(nothing, iter(deque([1] * 30).pop, 3)),
+         "long range": lambda: map(nothing, iter(range(10**20, 10**21)))}
+
+
+@pytest.mark.parametrize("where", ["leaf", "result", "outside"])
+@pytest.mark.parametrize("make", HOOKS.values(), ids=HOOKS)
+def test_hooks_in_c_that_move_an_iterator(make, where):
+    w, moving = ingot.ones(3, requires_grad=True), make()
+    hook = functools.partial(next, moving)
+    if where == "leaf":
+        w.register_hook(hook)
+
+    def step(x):
+        y = x * w
+        if where != "leaf":
+            y.register_hook(hook)
+        if where != "outside":
+            y.sum().backward()
+        return y.sum()
+
+    with pytest.raises(jit.TraceError, match=r"an iterator that lives outside|changes an object"):
+        jit.trace(step)(ingot.ones(3))
