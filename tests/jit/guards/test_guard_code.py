@@ -2,10 +2,11 @@
 
 import pytest
 
-import ingot
 from fuzzed_modules.life import compare
-from ingot import jit
+from ingot.jit.bytecode.reads import GLOBAL, Chain
 from ingot.jit.guards import class_entries
+from ingot.jit.guards.guard_code import quick_check
+from ingot.jit.guards.guards import Guard
 
 GETS = "log = []\ndef note(*args):\n    log.append(1)\n    return 2.0\n"
 # Reads, and how their value gets lost, behind which a function of the user's would answer.
@@ -33,15 +34,15 @@ def test_guards_run_no_user_code(name):
 
 
 def test_guards_of_one_structure_are_compiled_once():
-    def recorded():
-        net = ingot.nn.Sequential(ingot.nn.Linear(2, 2), ingot.nn.ReLU())
-        traced = jit.trace(lambda x: net(x))
-        traced(ingot.ones(1, 2))
-        return next(iter(traced._cache.all_entries())).check
+    def guarded():
+        space = {"rate": object()}
+        return space, quick_check([Guard(Chain(GLOBAL, "rate", ()), space, space["rate"])])
 
-    first, compiled = recorded(), class_entries._code_of_check.cache_info().misses
-    second = recorded()
+    (space, first), compiled = guarded(), class_entries._code_of_check.cache_info().misses
+    _, second = guarded()
     assert class_entries._code_of_check.cache_info().misses == compiled
     assert first.__code__ == second.__code__
     assert first.__code__ is not second.__code__, "the interpreter adapts code to what it meets"
     assert first() and second()
+    space["rate"] = object()
+    assert not first() and second()
