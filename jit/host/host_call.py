@@ -25,9 +25,12 @@ from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import fields_of, flatten, is_structure, unflatten
 from ..guards.frames import is_user, restore_profiler, unprofiled
+from ..guards.held_content import content_of, put_back
 from ..proxies.lazy_scalars import forced
+from ..proxies.new_objects import BUFFERS
 
 _MOST = 10_000      # objects that are searched
+_WHOLE = frozenset((np.ndarray, set, *BUFFERS))        # containers without parts that could be changed
 
 
 def containers_in(values, most=_MOST) -> list:
@@ -36,10 +39,10 @@ def containers_in(values, most=_MOST) -> list:
     stack = [*values]
     while stack and len(found) < most:
         x = stack.pop()
-        if id(x) in found or not (isinstance(x, (list, dict, tuple, np.ndarray)) or is_structure(x)):
+        if id(x) in found or not (isinstance(x, (list, dict, tuple)) or type(x) in _WHOLE or is_structure(x)):
             continue
         found[id(x)] = x
-        if type(x) is not np.ndarray:
+        if type(x) not in _WHOLE:
             stack += x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else [
                 getattr(x, name, None) for name in fields_of(x)]
     return [x for x in found.values() if not isinstance(x, tuple)]
@@ -82,6 +85,8 @@ def write_back(original, copy, tensors: dict):
         original.update(items)
     elif type(original) is np.ndarray:
         original[...] = copy
+    elif type(original) in _WHOLE:
+        put_back(original, content_of(copy))
     elif isinstance(original, tuple):
         for a, b in zip(original, copy):
             write_back(a, b, tensors)
