@@ -63,12 +63,21 @@ class WeakReferences:
         if found is None:
             return
         name = type(found).__qualname__
-        if not (id(found) in self._known.visited or id(found) in self._known.own or id(found) in self._known.passed
-                or id(found) in self._known.tensors or is_plain(found) or _has_name(found)):
+        if not (self._is_held(found) or is_plain(found) or _has_name(found)):
             self._status.replaced = (f"only {place} leads to a {name} that it uses, and a recording would keep that alive; "
                                      "pass it as an argument, or hold it in a variable that the function reads, too")
         self._reads.add_condition(ReadCondition(("alive", id(ref)), is_alive, True, f"whether a {name} lives"))
         self._reads.walker.walk(f"the {name} behind {place}", found)
+
+
+    def _is_held(self, x) -> bool:
+        """Return whether the function reaches an object in another way, or has made it. Containers of which it asks only for
+        single items are not visited."""
+        known = self._known
+        if any(id(x) in ids for ids in (known.visited, known.own, known.passed, known.tensors)):
+            return True
+        containers = [c.values() if isinstance(c, dict) else c for c in known.objects.values() if is_a(c, (list, dict, set))]
+        return any(x is v for items in containers for v in items)
 
 
 def _pairs_of(container) -> list:

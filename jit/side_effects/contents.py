@@ -159,8 +159,9 @@ class ContainerLog:
         return found | {at: text for at, (x, _, text) in self._wholes.items() if self._has_changed(x)}
 
     def changed_ones(self) -> list:
-        """Return the containers that the function itself has changed so far."""
-        return [c for at, (c, _, _) in self._containers.items() if not same_items(c, self._before[at])]
+        """Return the containers and sets that the function itself has changed so far."""
+        sets = [x for x, _, _ in self._wholes.values() if type(x) is set and self._has_changed(x)]
+        return [c for at, (c, _, _) in self._containers.items() if not same_items(c, self._before[at])] + sets
 
     def has_written(self, container) -> bool:
         """Return whether the run had written to a container when `targets` were last made."""

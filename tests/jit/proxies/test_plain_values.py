@@ -1,6 +1,7 @@
 """Numbers that a call leaves behind when it fails, or when no replay could make them: no proxies, wherever they lie."""
 
 import collections
+import contextlib
 import functools
 import gc
 import types
@@ -79,4 +80,35 @@ def test_failing_calls_leave_no_proxies_behind(kind, end, tmp_path):
             result = error.args
         assert proxies_behind([at, holder.value, log, table, result]) == [], call
         assert state.value == call + 1
+        ends.append(call)
+
+
+ELEMENTS = {"number": lambda v: v, "tuple": lambda v: (v, 1), "frozenset": lambda v: frozenset([v]),
+            "nested": lambda v: frozenset([(v, frozenset([v]))])}
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("read", [lambda x: x.sum().item(), lambda x: int(x[0]), lambda x: bool(x[0] > 1)],
+                         ids=["float", "int", "bool"])
+@pytest.mark.parametrize("kind", ELEMENTS)
+def test_calls_leave_no_proxies_in_sets_from_outside(kind, read, end, tmp_path):
+    elements, table, ends = set(), {"a": set()}, []
+
+    def fn(x):
+        made = ELEMENTS[kind](read(x))
+        elements.add(made)
+        table["a"].add(made)
+        if ends and end == "raises":
+            raise KeyError
+        if ends and end == "refused":
+            (tmp_path / "file").write_text("")
+        return x * 2
+
+    traced = jit.trace(fn)
+    for call in range(3):
+        with contextlib.suppress(KeyError, jit.TraceError):
+            traced(ingot.full((2,), float(call)))
+        made = ELEMENTS[kind](read(ingot.full((2,), float(call))))
+        assert proxies_behind([elements, table]) == [] and made in elements and made in table["a"], call
         ends.append(call)

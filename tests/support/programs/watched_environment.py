@@ -216,7 +216,8 @@ def weak_containers(wrap):
     a, b = Box(), Box()
     by_key, by_name, members = weakref.WeakKeyDictionary(), weakref.WeakValueDictionary(), weakref.WeakSet()
     by_key[a], by_name["a"] = 1.0, a
-    f = wrap(lambda x: x * sum(by_key.values()) + sum([o.factor for o in by_name.values()]) + len(members))
+    f = wrap(lambda x: x * sum(by_key.values()) + sum([o.factor for o in by_name.values()]) + len(members)
+             + a.factor * b.factor)
     for i in range(8):
         if i == 2:
             by_key[a] = 4.0
