@@ -150,7 +150,7 @@ PROGRAMS = {
     "hasat": ("s = SimpleNamespace()", "x * 2 if hasattr(s, 'q') else x * 3", "s.q = 1"),
     "ternary_str": ("s = SimpleNamespace(mode='a')", "x * 2 if s.mode == 'a' else x * 3", "s.mode = 'b'"),
     "attribute_getter": ("class Box: k = 2.0\nh = Box(); g = operator.attrgetter('k')", "x * g(h)", "h.k = 3.0"),
-    "weak_reference": ("class Box: k = 2.0\nh = Box(); w = weakref.ref(h)", "x * w().k", "h.k = 3.0"),
+    "weak_reference": ("class Box: k = 2.0\nh = Box(); w = weakref.ref(h)", "x * w().k if h else x", "h.k = 3.0"),
     "json_": ("s = SimpleNamespace(t='{\"k\":2.0}')", "x * json.loads(s.t)['k']", "s.t = '{\"k\":3.0}'"),
     "frac": ("s = SimpleNamespace(t=fractions.Fraction(1, 2))", "x * float(s.t)", "s.t = fractions.Fraction(1, 3)"),
     "enum_dict": ("""

@@ -126,9 +126,9 @@ HANDED = {
     "kept_by_context": (
         "v = contextvars.ContextVar('v'); v.set(SimpleNamespace(w=2.0))\ndef get(): return v.get()",
         "x * get().w", "v.get().w = 3.0"),
-    "kept_weakly": (_C + "c = C(2.0)\nr = weakref.ref(c)\ndef get(): return r()", "x * get().w", "c.w = 3.0"),
-    "kept_by_proxy": (_C + "c = C(2.0)\nr = weakref.proxy(c)", "x * r.w", "c.w = 3.0"),
-    "given_proxy": (_C + "c = C(2.0)\nr = weakref.proxy(c)\ndef get(): return r", "x * get().w", "c.w = 3.0"),
+    "kept_weakly": (_C + "c = C(2.0)\nr = weakref.ref(c)\ndef get(): return r()", "x * get().w if c else x", "c.w = 3.0"),
+    "kept_by_proxy": (_C + "c = C(2.0)\nr = weakref.proxy(c)", "x * r.w if c else x", "c.w = 3.0"),
+    "given_proxy": (_C + "c = C(2.0)\nr = weakref.proxy(c)\ndef get(): return r", "x * get().w if c else x", "c.w = 3.0"),
     "caught": (
         _C + "class E(Exception): pass\ne = E(); e.w = 2.0\ndef get(): raise e",
         "try: get()\nexcept E as found: return x * found.w", "e.w = 3.0"),
