@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import types
+from functools import lru_cache
 from typing import Any
 
 from ...runtime.core.tensor import Tensor
@@ -38,6 +39,8 @@ _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
 HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
+# Modules with base classes that read no attributes of an instance, or constant ones.
+_READ_NO_ATTRIBUTES = frozenset(("abc", "typing", "collections.abc", "numbers", "contextlib", "enum"))
 
 
 def is_own(module: str) -> bool:
@@ -75,10 +78,11 @@ def is_instance(value) -> bool:
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
 
-def has_library_methods(kind) -> bool:
+@lru_cache(maxsize=4096)
+def has_library_methods(kind: Any) -> bool:
     """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance."""
-    return any(c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
-               and (c.__module__ in HOLDERS or module_of_class(c).startswith((*_OBJECTS, *_DATA))) for c in kind.__mro__)
+    return any(c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c) and c.__module__ not in _READ_NO_ATTRIBUTES
+               and any(type(v) is types.FunctionType for v in vars(c).values()) for c in kind.__mro__)
 
 
 def is_library_data(value) -> bool:

@@ -55,7 +55,7 @@ class NewObjects:
         """Return whether the run has made an object."""
         if isinstance(x, _SINGLE) or self.existed(x):
             return False
-        kind = type(x)
+        kind: Any = type(x)
         return (id(x) in self._own or hasattr(kind, "__next__") or has_library_methods(kind)
                 or self._leads_to_new(x)
                 or (is_plain_object(x) and (is_user_defined(kind) or kind is types.SimpleNamespace)))

@@ -305,7 +305,8 @@ class CallPolicy:
                 self._reachable.takes_number(tuple(x))
 
     def _operands_in(self, values, with_items):
-        """Yield the objects among some values, and among the items of lists and tuples, whose methods an operation calls."""
+        """Yield the objects among some values, and in lists, tuples and dictionaries among these, whose methods an operation
+        calls."""
         waiting, opened = list(values), set()
         for x in waiting:
             if type(x) in weakref.ProxyTypes:
@@ -313,9 +314,9 @@ class CallPolicy:
                 x = x.__repr__.__self__
             if self._reachable.is_operand(x) or x is RANDOM["_inst"]:
                 yield x
-            elif with_items and type(x) in (list, tuple) and id(x) not in opened:
+            elif with_items and type(x) in (list, tuple, dict) and id(x) not in opened:
                 opened.add(id(x))
-                waiting += x
+                waiting += [*x, *x.values()] if type(x) is dict else x
 
     def _field(self, operation, x: Any, site):
         """Guard an attribute that C code gives: its value if that is plain, else the content of the object."""
@@ -474,6 +475,8 @@ class CallPolicy:
                 self._method(call, receiver, function.__reduce__()[1][0], None, {}, is_stored=False)
         elif type(inspect.getattr_static(kind, "__call__", None)) is types.FunctionType:
             self._reads.add_attributes(kind.__qualname__, kind, ("__call__",))
+            if not is_user_module(inspect.getattr_static(kind, "__call__").__globals__.get("__name__", "")):
+                self._method(call, function, "__call__", args, kwargs, is_stored=True)
         elif isinstance(getattr(function, "__self__", None), type):
             self._class_method(call, function, args, kwargs)
         elif not isinstance(getattr(function, "__self__", None), (types.ModuleType, type(None))):
@@ -552,10 +555,11 @@ class CallPolicy:
         elif rule is not CONTENT:
             bound = None if args is None else (receiver, *args)
             self._apply(rule, call, text, getattr(kind, name, None), bound, kwargs)
-        elif self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
-            self._changes_or_reads(call, receiver, name, text)
-        elif type(receiver) not in CONTAINERS:
-            self._receives(call, text, (*(args or ()), *kwargs.values()))
+        else:
+            if self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
+                self._changes_or_reads(call, receiver, name, text)
+            if type(receiver) not in CONTAINERS:
+                self._receives(call, text, (*(args or ()), *kwargs.values()))
 
     def _takes_or_frees(self, call, lock, name, args, kwargs, text):
         """Note a lock that code takes or gives back. What other threads may have changed meanwhile is read behind that."""

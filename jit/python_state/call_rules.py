@@ -195,7 +195,7 @@ _CLASSES: dict = {
         "builtins.module", "builtins.frame", "builtins.traceback", "re.Pattern", "re.Match", "datetime.date", "datetime.time",
         "datetime.timedelta", "datetime.tzinfo", "decimal.Decimal", "decimal.Context", "numbers.Number", "enum.Enum",
         "pathlib.PurePath", "uuid.UUID", "zoneinfo.ZoneInfo", "numpy.dtype", "numpy.generic", "numpy.ufunc", "numpy.finfo",
-        "struct.Struct", "string.Template", "operator.attrgetter", "operator.itemgetter", "operator.methodcaller",
+        "struct.Struct", "operator.attrgetter", "operator.itemgetter", "operator.methodcaller",
         "functools.partial", "types.GenericAlias", "inspect.Signature", "inspect.Parameter",
         *[f"builtins.{kind.__name__}" for kind in _FUNCTION_KINDS]), PURE),
     **dict.fromkeys(("contextvars.ContextVar", "contextvars.Token", "weakref.ReferenceType", "weakref.WeakMethod",

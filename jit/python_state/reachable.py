@@ -219,9 +219,10 @@ class Reachable:
         for question in self.attributes.log.all():
             self.attributes.answer(question, text, value, self.add)
         kinds = self.attributes.log.computing
-        if has_library_methods(type(value)):
+        cls: Any = type(value)
+        if has_library_methods(cls):
             kinds = [*kinds, ANY_ATTRIBUTE]
-            self._use_all(value.__dict__)
+            self._use_all(attributes_of(value))
             self.attributes.add_names(value, with_classes=False)
         for kind in kinds:
             self.attributes.answer_with_all(kind, text, value, self.add)

@@ -9,7 +9,7 @@ from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
-from ..bytecode.user_code import is_a, is_user_defined, special_names
+from ..bytecode.user_code import is_a, is_own, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, has_part
@@ -70,9 +70,26 @@ def state_of(value) -> Any:
     """Return a function that reads the content of any object of the standard library or numpy, or None if it tells none."""
     if type(value) is object:
         return tuple
-    if all(any("__dict__" in vars(base) for base in c.__mro__) for c in type(value).__mro__[:-1]):     # made in Python
-        return lambda: dict(vars(value))
+    if _is_made_in_python(type(value)):
+        return lambda: _attributes_within(value, [])
     return pickled(value)
+
+
+def _attributes_within(value, around) -> dict:
+    """Return the attributes of an object, and in place of objects that libraries made in Python theirs."""
+    return {name: _attributes_within(x, [*around, value]) if _is_made_by_library(x) and not any(x is o for o in around)
+            else x for name, x in vars(value).items()}
+
+
+def _is_made_by_library(x) -> bool:
+    kind: Any = type(x)
+    return (not is_user_defined(kind) and not is_own(kind.__module__) and type(getattr(x, "__dict__", None)) is dict
+            and not isinstance(x, (type, types.FunctionType, types.ModuleType))
+            and _is_made_in_python(kind))
+
+
+def _is_made_in_python(kind) -> bool:
+    return all(any("__dict__" in vars(base) for base in c.__mro__) for c in kind.__mro__[:-1])
 
 
 def pickled(value) -> Any:

@@ -15,7 +15,8 @@ from passed_object_programs import HANDED
 ROADS = ("closure", "global", "handed_in")
 
 IMPORTS = """
-import array, collections, contextvars, copy, enum, fractions, functools, json, operator, os, sys, threading, types, weakref
+import array, collections, contextvars, copy, difflib, enum, fractions, functools, json, logging, operator, os, pickle, pprint
+import string, sys, textwrap, threading, types, weakref
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 import numpy as np
@@ -167,6 +168,26 @@ PROGRAMS = {
         c = C()""", "x * c.k * c.l[0]", "c.l[0] = 3.0"),
     "frozen_inner": ("@dataclass(frozen=True)\nclass C: l: list\nc = C([2.0])", "x * c.l[0]", "c.l[0] = 3.0"),
     "monkey_F": ("F = SimpleNamespace(relu=ingot.relu)", "F.relu(x)", "F.relu = lambda x: x * 7"),
+
+    # Objects of libraries, whose code reads their attributes.
+    "call_of_a_polynomial": ("p = np.poly1d([1.0, 2.0])", "x * float(p(2.0))", "p.coeffs[0] = 3.0"),
+    "call_of_a_series": ("p = np.polynomial.Chebyshev([1.0, 2.0])", "x * float(p(2.0))", "p.coef[0] = 3.0"),
+    "template": ("t = string.Template('$v')", "x * len(t.substitute(v='aaa'))", "t.template = '$v$v'"),
+    "template_sub": ("class T(string.Template): pass\nt = T('$v')", "x * len(t.safe_substitute(v='aaa'))",
+                     "t.template = '$v$v'"),
+    "wrapper_sub": ("class W(textwrap.TextWrapper): pass\nw = W(width=7)", "x * len(w.wrap('aaa bbb ccc ddd'))",
+                    "w.width = 15"),
+    "object_in_an_object": (
+        "f = logging.Formatter('%(message)s')", "x * len(f.format(logging.LogRecord('a', 1, 'b', 1, 'hh', (), None)))",
+        "f._style._fmt = '%(message)s!'"),
+    "object_given_to_a_method": ("f = difflib.Differ(); l = [['a'], ['b', 'a']]", "x * len(list(f.compare(*l)))",
+                                 "l[1].append('c')"),
+    "text_of_a_dictionary": ("d = {'a': SimpleNamespace(v=[1])}", "x * len(repr(d))", "d['a'].v.append(2)"),
+    "formatted_dictionary": ("d = {'a': SimpleNamespace(v=[1])}", "x * len(f'{d}')", "d['a'].v.append(2)"),
+    "printed_dictionary": ("d = {'a': SimpleNamespace(v=[1])}", "x * len(pprint.pformat(d))", "d['a'].v.append(2)"),
+    "pickled_list": ("l = [SimpleNamespace(v=SimpleNamespace(w=1))]", "x * len(pickle.dumps(l))", "l[0].v.w = 10 ** 9"),
+    "equal_dictionaries": ("a, b = [{'k': SimpleNamespace(v=1)} for _ in range(2)]", "x * 2 if a == b else x * 3",
+                           "b['k'].v = 2"),
 
     # Classes and their methods.
     "type_attr": ("class C: k = 2.0\nc = C()", "x * type(c).k", "C.k = 3.0"),
