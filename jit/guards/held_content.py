@@ -13,6 +13,13 @@ import numpy as np
 
 from ..proxies.set_layout import content_of_set, give_content
 
+
+def settings_of(context) -> tuple:
+    """Return what a context of decimal numbers computes with, without the flags that it raises."""
+    c = context
+    return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple(c.traps.values())
+
+
 # Class -> content of an object.
 _HELD: dict = {
     "array.array": lambda a: (a.typecode, a.tobytes()),
@@ -23,6 +30,7 @@ _HELD: dict = {
     "_ctypes._SimpleCData": bytes, "_ctypes.Array": bytes, "_ctypes.Structure": bytes, "_ctypes.Union": bytes,
     "_io.BytesIO": lambda file: file.__getstate__()[:-1],
     "_io.StringIO": lambda file: file.__getstate__()[:-1],
+    "decimal.Context": settings_of,
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
     "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
     "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),

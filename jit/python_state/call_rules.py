@@ -193,7 +193,7 @@ _CLASSES: dict = {
         "builtins.object", "builtins.type", "builtins.range", "builtins.slice", "builtins.function",
         "builtins.code", "builtins.property", "builtins.staticmethod", "builtins.classmethod",
         "builtins.module", "builtins.frame", "builtins.traceback", "re.Pattern", "re.Match", "datetime.date", "datetime.time",
-        "datetime.timedelta", "datetime.tzinfo", "decimal.Decimal", "decimal.Context", "numbers.Number", "enum.Enum",
+        "datetime.timedelta", "datetime.tzinfo", "decimal.Decimal", "numbers.Number", "enum.Enum",
         "pathlib.PurePath", "uuid.UUID", "zoneinfo.ZoneInfo", "numpy.dtype", "numpy.generic", "numpy.ufunc", "numpy.finfo",
         "struct.Struct", "operator.attrgetter", "operator.itemgetter", "operator.methodcaller",
         "functools.partial", "types.GenericAlias", "inspect.Signature", "inspect.Parameter",

@@ -13,7 +13,7 @@ from ..bytecode.user_code import is_a, is_own, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, has_part
-from ..guards.held_content import held_by
+from ..guards.held_content import held_by, settings_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, load, read
 from ..guards.snapshot import is_container, is_plain, snapshot
@@ -58,12 +58,11 @@ def registry_condition(function) -> ReadCondition | None:
 def decimal_condition() -> ReadCondition:
     """Return the condition on the precision and rounding of decimal numbers."""
     context = sys.modules["decimal"].getcontext
+    return ReadCondition.of(("decimal",), lambda: settings_of(context()), "the context of decimal numbers")
 
-    def read():
-        c = context()
-        return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple(c.traps.values())
 
-    return ReadCondition.of(("decimal",), read, "the context of decimal numbers")
+# Objects inside of a library's that stand for themselves.
+_COUNT_BY_IDENTITY = (Tensor, Module, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 
 
 def state_of(value) -> Any:
@@ -71,21 +70,30 @@ def state_of(value) -> Any:
     if type(value) is object:
         return tuple
     if _is_made_in_python(type(value)):
-        return lambda: _attributes_within(value, [])
+        return lambda: _attributes_of(value, ())
     return pickled(value)
 
 
-def _attributes_within(value, around) -> dict:
-    """Return the attributes of an object, and in place of objects that libraries made in Python theirs."""
-    return {name: _attributes_within(x, [*around, value]) if _is_made_by_library(x) and not any(x is o for o in around)
-            else x for name, x in vars(value).items()}
+def _attributes_of(value, around) -> dict:
+    """Return the attributes of an object of a library, with the content of such objects in their place. `around` are the
+    objects that lead there."""
+    return {name: _content_within(x, (*around, value)) for name, x in vars(value).items()}
 
 
-def _is_made_by_library(x) -> bool:
+def _content_within(x, around) -> Any:
     kind: Any = type(x)
-    return (not is_user_defined(kind) and not is_own(kind.__module__) and type(getattr(x, "__dict__", None)) is dict
-            and not isinstance(x, (type, types.FunctionType, types.ModuleType))
-            and _is_made_in_python(kind))
+    if is_plain(x) or any(x is o for o in around):
+        return x
+    if kind is list or kind is tuple:
+        return kind([_content_within(v, (*around, x)) for v in x])
+    if kind is dict:
+        return {k: _content_within(v, (*around, x)) for k, v in x.items()}
+    if is_user_defined(kind) or is_own(kind.__module__) or is_container(x) or isinstance(x, _COUNT_BY_IDENTITY):
+        return x
+    if _is_made_in_python(kind):
+        return _attributes_of(x, around) if type(getattr(x, "__dict__", None)) is dict else x
+    content = held_by(x) or pickled(x)
+    return x if content is None else content()
 
 
 def _is_made_in_python(kind) -> bool:

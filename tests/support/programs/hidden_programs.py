@@ -180,6 +180,11 @@ PROGRAMS = {
     "object_in_an_object": (
         "f = logging.Formatter('%(message)s')", "x * len(f.format(logging.LogRecord('a', 1, 'b', 1, 'hh', (), None)))",
         "f._style._fmt = '%(message)s!'"),
+    "object_of_c_in_an_object": (
+        "from xml.etree import ElementTree\nt = ElementTree.ElementTree(ElementTree.fromstring('<a><b>2.0</b></a>'))",
+        "x * float(t.find('b').text)", "t.find('b').text = '3.0'"),
+    "context_of_numbers": ("import decimal\nc = decimal.Context(prec=4)", "x * float(c.divide(decimal.Decimal(1), 3))",
+                           "c.prec = 2"),
     "object_given_to_a_method": ("f = difflib.Differ(); l = [['a'], ['b', 'a']]", "x * len(list(f.compare(*l)))",
                                  "l[1].append('c')"),
     "text_of_a_dictionary": ("d = {'a': SimpleNamespace(v=[1])}", "x * len(repr(d))", "d['a'].v.append(2)"),
