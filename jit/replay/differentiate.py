@@ -166,8 +166,9 @@ class Differential:
         outputs = recording.outputs
         rewritten = frozenset([i for i in results if outputs[i].rewritten])
         sources = {outputs[i].source for i in rewritten}
-        bare = [i for i, o in enumerate(outputs) if o.source in sources and o.itself is None
-                and not (o.requires_grad or o.same or o.detached)]
+        bare = [i for i, o in enumerate(outputs) if not o.requires_grad and (
+            (o.source in sources and o.itself is None and not (o.same or o.detached))
+            or (o.part is not None and o.part.is_view and o.part.of in rewritten))]
         still = [position for position, o in recording.rebinds if not o.rewritten] if rewritten else []
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
                             [back.reach[p] for p in back.gradients], jobs, passing,

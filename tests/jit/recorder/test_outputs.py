@@ -410,3 +410,36 @@ def test_new_leaves_over_an_argument_are_views_as_in_eager_code(name, given):
         return found
 
     assert life(jit.trace) == life(lambda fn: fn)
+
+
+WITHOUT_HISTORY = {"detach": lambda a: a.detach(), "data": lambda a: a.data, "a part": lambda a: a.detach()[:1]}
+HISTORIES = {"copied": lambda t, a: t.copy_(a[:t.shape[0]]), "multiplied": lambda t, a: t.mul_(a[0]),
+             "a part": lambda t, a: t[..., 0].add_(a[0, 0])}
+LOOKS = {"item": lambda t: t[0], "unbind": lambda t: t.unbind(0)[0], "all": lambda t: t.view_as(t),
+         "turned": lambda t: t.t()}
+RETURNED = {"alone": lambda t, u: u, "twice": lambda t, u: (u, u), "before its base": lambda t, u: (u, t),
+            "behind its base": lambda t, u: (t, u), "beside a value": lambda t, u: (u, t * 2)}
+
+
+@pytest.mark.parametrize("returned", RETURNED)
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("start", WITHOUT_HISTORY)
+def test_a_view_from_no_grad_of_a_tensor_that_got_a_history_has_none(start, history, look, returned):
+    def function(a):
+        t = WITHOUT_HISTORY[start](a)
+        HISTORIES[history](t, a)
+        with ingot.no_grad():
+            u = LOOKS[look](t)
+        return RETURNED[returned](t, u)
+
+    def life(wrap):
+        call, found = wrap(function), []
+        for i in range(3):
+            w = (ingot.arange(6.0).reshape(2, 3) + i).requires_grad_()
+            results = call(w * 2)
+            results = results if isinstance(results, tuple) else (results,)
+            found.append([(t.requires_grad, t.is_leaf, t.tolist()) for t in results])
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
