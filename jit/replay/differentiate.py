@@ -176,6 +176,15 @@ class Differential:
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
                             rewritten, bare, still, starts, back.errors, back.read)
 
+    def errors_of(self, going, ends) -> list:
+        """Return the errors that a backward from some results to some ends (None: to all) raises."""
+        found = []
+        for error in self.errors:
+            uses = [node.use for node in self.tape.nodes if node.error == str(error.exception)]
+            if not error.results.isdisjoint(going) and (not uses or any(use.is_in(going, ends) for use in uses)):
+                found.append(error)
+        return found
+
     @cached_property
     def endless(self) -> frozenset:
         """The numbers of the wanted gradients that do not exist."""
@@ -309,13 +318,12 @@ class TraceNode:
             made = self._computed(engine, slots, ends, earlier=earlier)
         grads = [None if g is None or not _is_in(p, ends) else self._gradient(g, made)
                  for g, p in zip(d.positions_for(slots), d.wanted)]
-        for error in [] if d is None else d.errors:
-            if not error.results.isdisjoint(self.going[0]):
-                for g, edge, position in zip(grads, self.edges, d.wanted):
-                    if g is not None and type(edge) is Leaf and position in error.complete:
-                        engine.deliver(edge, g)
-                        engine.finish_leaf(edge)
-                raise error.exception
+        for error in [] if d is None else d.errors_of(*self.going):
+            for g, edge, position in zip(grads, self.edges, d.wanted):
+                if g is not None and type(edge) is Leaf and position in error.complete:
+                    engine.deliver(edge, g)
+                    engine.finish_leaf(edge)
+            raise error.exception
         return [None if edge is None else g for g, edge in zip(grads, self.edges)]
 
     def looks_inside(self, engine, slots):
@@ -329,7 +337,8 @@ class TraceNode:
         if ends is None:
             return self._shown(engine, slots, None)
         leading = frozenset().union(*[d.reach[i] or range(len(slots)) for i, p in enumerate(d.wanted) if ends & input_end(p)],
-                                    *[d.passing[i][1] for i in d.passing if ends & result_end(i)])
+                                    *[d.passing[i][1] for i in d.passing if ends & result_end(i)],
+                                    *[error.results for error in d.errors_of(range(len(slots)), ends)])
         asked = [g if i in leading or (self, i) in engine.targets else None for i, g in enumerate(slots)]
         return [g if i in leading else None for i, g in enumerate(self._shown(engine, asked, ends))]
 

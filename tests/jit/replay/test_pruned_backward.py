@@ -119,3 +119,30 @@ def test_saved_memory_on_another_way_may_be_written():
         loss.backward(inputs=[w], retain_graph=True)
         with pytest.raises(AutogradError, match="overwritten"):
             loss.backward()
+
+
+@pytest.mark.parametrize("of", [0, 1, (0, 1)], ids=str)
+@pytest.mark.parametrize("inputs", ["w", "u", "both"])
+def test_a_rule_that_raises_does_so_on_the_way_to_its_inputs_alone(inputs, of):
+    """`mul` saved x, whose `.data` was then set and written."""
+    def function(x, y, w, u):
+        first = x * u
+        x.data = y.data
+        x[..., 0].add_(u[1])
+        return first, y * w
+
+    def life(wrap):
+        call, found = wrap(function), []
+        w, u = (ingot.arange(1.0, 4).requires_grad_() for _ in range(2))
+        for i in range(3):
+            results = call(ingot.full((2, 3), 0.5 + i), ingot.full((2, 3), 1.5), w, u)
+            picked = [results[k] for k in (of if type(of) is tuple else (of,))]
+            targets = {"w": [w], "u": [u], "both": [w, u]}[inputs]
+            try:
+                gradients = ingot.autograd.grad([r.sum() for r in picked], targets, allow_unused=True)
+                found.append([g if g is None else g.tolist() for g in gradients])
+            except AutogradError:
+                found.append("an error")
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
