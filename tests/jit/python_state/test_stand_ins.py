@@ -4,6 +4,7 @@ import builtins
 import codecs
 import contextlib
 import functools
+import gc
 import io
 import itertools
 import logging
@@ -176,6 +177,7 @@ def test_recordings_leave_the_reference_counts_of_these_functions():
 
     with contextlib.redirect_stderr(io.StringIO()):
         jit.trace(make(0))(ingot.ones(1))
+        gc.collect()        # what other tests left may refer to them
         before = count()
         for i in range(20):
             jit.trace(make(i))(ingot.ones(1))
