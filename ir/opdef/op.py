@@ -52,7 +52,13 @@ class Reduce:
 
 @dataclass(frozen=True)
 class View:
-    """New index map over the same memory."""
+    """New index map over the same memory.
+
+    undo    (x, **params) -> the parameters with which the same operator leads back to the shape of `x`, or None if the view
+            lacks elements of it. An operator without it always lacks some, or has some twice.
+    """
+
+    undo: Callable | None = None
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ class HostStep:
     def call(self, tensors, spec):
         result, has_changed = unrecorded(lambda: self._called(*unflatten(spec, iter(tensors))))
         if has_changed:
-            self._refuse("has changed a list, a dictionary or an object that it was given; let it look that up by itself, or "
+            self._refuse("has changed a container, an array or an object that it was given; let it look that up by itself, or "
                          "return what is new as tensors")
         return result
 

@@ -69,7 +69,6 @@ class WeakReferences:
         self._reads.add_condition(ReadCondition(("alive", id(ref)), is_alive, True, f"whether a {name} lives"))
         self._reads.walker.walk(f"the {name} behind {place}", found)
 
-
     def _is_held(self, x) -> bool:
         """Return whether the function reaches an object in another way, or has made it. Containers of which it asks only for
         single items are not visited."""

@@ -215,7 +215,7 @@ class Recorder:
         aval = below.cell.value.aval        # the base was turned since the view was made
         for name, items in chain[:common]:
             aval = OPS[name].infer(aval, **dict(items))
-        back = inverse_chain(aval.shape, below.chain[common:])
+        back = inverse_chain(aval, below.chain[common:])
         return view._chain if back is None else (*back, *chain[common:])
 
     def fresh(self, t, value):

@@ -111,7 +111,7 @@ def traced_module(module, make, kind=TracedModule) -> TracedModule:
     return made
 
 
-def _empty(base, kind=TracedModule) -> TracedModule:
+def _empty(base, kind) -> TracedModule:
     return object.__new__(_class_of(base, kind))
 
 

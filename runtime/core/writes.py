@@ -281,21 +281,17 @@ def chain_of(view):
     return view._chain if m.sizes is None or m.recorder is None else m.recorder.chain_of(view)
 
 
-def inverse_chain(shape: tuple, chain) -> tuple | None:
-    """Return the chain that leads from a view back to the tensor of this shape that it looks into; None if the view lacks
+def inverse_chain(aval, chain) -> tuple | None:
+    """Return the chain that leads from a view back to a tensor like `aval` that it looks into; None if the view lacks
     elements."""
     back = []
     for name, items in chain:
-        params = dict(items)
-        if name == "permute":
-            dims = params["dims"]
-            back.append((name, (("dims", tuple(sorted(range(len(dims)), key=dims.__getitem__))),)))
-            shape = tuple([shape[d] for d in dims])
-        elif name == "reshape":
-            back.append((name, (("shape", tuple(shape)),)))
-            shape = params["shape"]
-        elif name != "slice" or (params["start"], params["step"], params["stop"]) != (0, 1, shape[params["dim"]]):
+        op, params = OPS[name], dict(items)
+        undoing = None if op.lower.undo is None else op.lower.undo(aval, **params)
+        if undoing is None:
             return None
+        back.append((name, tuple(sorted(undoing.items()))))
+        aval = op.infer(aval, **params)
     return tuple(back[::-1])
 
 

@@ -38,7 +38,8 @@ def _infer_reshape(x, *, shape):
 
 
 reshape = op("reshape", infer=_infer_reshape, ref=lambda x, *, shape: x.reshape(shape),
-             vjp=(lambda g, out, x, *, shape: reshape(g, shape=x.shape),), lower=View(), batch=LEADING, traits=("exact",),
+             vjp=(lambda g, out, x, *, shape: reshape(g, shape=x.shape),),
+             lower=View(undo=lambda x, *, shape: {"shape": x.shape}), batch=LEADING, traits=("exact",),
              doc="The same elements in row-major order under another shape; a view where strides allow, else a copy.")
 
 
@@ -53,8 +54,8 @@ def _infer_permute(x, *, dims):
 
 
 permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: x.transpose(dims),
-             vjp=(lambda g, out, x, *, dims: permute(g, dims=inverse(dims)),), lower=View(),
-             batch=Chain(_permute_links), traits=("exact",))
+             vjp=(lambda g, out, x, *, dims: permute(g, dims=inverse(dims)),),
+             lower=View(undo=lambda x, *, dims: {"dims": inverse(dims)}), batch=Chain(_permute_links), traits=("exact",))
 
 
 def _infer_expand(x, *, shape):
@@ -169,9 +170,13 @@ def _slice_vjp(g, out, x, *, dim, start, stop, step):
                interior=_one_hot_tuple(x.ndim, dim, step - 1))
 
 
+def _undo_slice(x, **params):
+    return params if (params["start"], params["step"], params["stop"]) == (0, 1, x.shape[params["dim"]]) else None
+
+
 slice_ = op("slice", infer=_infer_slice,
             ref=lambda x, *, dim, start, stop, step: x[_at(x.ndim, dim, slice(start, stop, step))],
-            vjp=(_slice_vjp,), lower=View(),
+            vjp=(_slice_vjp,), lower=View(undo=_undo_slice),
             batch=ALONG, traits=("exact",), doc="Every step-th index of [start, stop) along a dimension.")
 
 

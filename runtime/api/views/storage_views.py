@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.dim_order import order_of
+from ....ir.dim_order import inverse, order_of
 from ....ir.errors import AutogradError, DeviceError, DTypeError, ShapeError
 from ....ir.opdef.op import OPS
 from ....ir.ops.core import shape as sh
@@ -38,7 +38,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     node = view._node if m.grad or not x.is_leaf else x._node
     changes: list = [(x, "_a", view._a), (x, "_node", node)]
     older = _views_of(x, view) if x._base is None and view._base is x else []
-    back = inverse_chain(shape_of(x), chain_of(view)) if older else None
+    back = inverse_chain(x.aval, chain_of(view)) if older else None
     if older and back is None:
         view._base = stand_in(x)
         if m.recorder is not None:
@@ -221,7 +221,7 @@ def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
         else:
             more = sh.full(self, shape=(n - usable,), value=0, dtype=self.dtype)
             made = copy(reshape(sh.cat(there, more, dim=0), memory_shape))
-        return set_(self, made if order is None else sh.permute(made, dims=_back(order)))
+        return set_(self, made if order is None else sh.permute(made, dims=inverse(order)))
     grown = zeros_on_device_of(self._a, (n,) if order else shape)
     grown.reshape(-1)[:usable] = there._a
     _rebind(self, grown)
@@ -253,12 +253,7 @@ def _in_order(flat: Tensor, shape: tuple, order: tuple | None) -> Tensor:
     """Return consecutive elements in a shape whose dims follow each other in memory in an order."""
     if order is None:
         return reshape(flat, shape)
-    return sh.permute(reshape(flat, tuple([shape[d] for d in order])), dims=_back(order))
-
-
-def _back(order: tuple) -> tuple:
-    """Return the inverse of a permutation."""
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
+    return sh.permute(reshape(flat, tuple([shape[d] for d in order])), dims=inverse(order))
 
 
 def _in_memory_order(x: Tensor):

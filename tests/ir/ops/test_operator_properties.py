@@ -4,6 +4,7 @@ infer      the shape rule predicts the reference's result, in every dtype the op
 eager      tensors give the reference's result
 indices    so do integer operands of other dtypes, in traces as well
 low        float16 and bfloat16 are close to float64
+undo       a view leads back to all elements of its operand
 gradient   the gradient rule agrees with a central difference in one random direction, to second order
 """
 
@@ -256,3 +257,21 @@ def test_padding_that_is_cut_again_takes_no_memory(low, high, interior, want):
     traced = jit.trace(lambda x: OPS["pad"](x, **how))
     for found in (OPS["pad"](ingot.ones(3), **how), *[traced(ingot.ones(3)) for _ in range(3)]):
         assert found.tolist() == want
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.is_view and op.lower.undo is not None])
+def test_views_lead_back(name):
+    op, back = OPS[name], 0
+    for s in rows(name):
+        x = np.arange(s.args[0].size).reshape(s.args[0].shape)
+        params = op.lower.undo(*avals([x]), **s.params)
+        if params is not None:
+            back += 1
+            assert np.array_equal(op.ref(op.ref(x, **s.params), **params), x), (s.params, params)
+    x = np.arange(6).reshape(2, 3)
+    if name == "slice":         # of which samples lack elements
+        params = {"dim": 1, "start": 0, "stop": 3, "step": 1}
+        assert op.lower.undo(*avals([x]), **params) == params
+        assert all(op.lower.undo(*avals([x]), **{**params, k: v}) is None for k, v in (("start", 1), ("stop", 2), ("step", 2)))
+    else:
+        assert back

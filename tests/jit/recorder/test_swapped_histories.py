@@ -49,7 +49,7 @@ SWAPS = {
     "turned": lambda x, y: x.t_().t_(),
     "other dims": lambda x, y: x.unsqueeze_(0),
     "other sizes": lambda x, y: x.resize_(2, 3),
-    "fewer elements": lambda x, y: x.resize_(1, 2),
+    "fewer elements": lambda x, y: x.resize_(x.numel() // 3),
     "turned and in other dims": lambda x, y: x.t_().unsqueeze_(1).resize_(x.numel()),
 }
 WRITES = {
@@ -169,4 +169,4 @@ def test_histories_are_those_of_eager(tensor, swap, count):
             for i, (a, b) in enumerate(zip(got, want)):
                 assert a == b, (other, row, i)
             followed += 1
-    assert followed or runs < 3 or (tensor, swap) in REFUSED
+    assert followed or not runs or (tensor, swap) in REFUSED
