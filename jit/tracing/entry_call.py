@@ -112,7 +112,7 @@ class _Writer:
         self.grad, self.inference = key[2], key[4][2]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
-            "current": config.current, "settings": config.current(),
+            "overridden": config.overridden, "settings": config.overridden.settings,
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
             "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same,
             "is_interrupt": is_interrupt}
@@ -145,7 +145,7 @@ class _Writer:
 
     def _mode(self):
         return [f"not m.told and m.autocast is None and m.grad is {self.grad} and m.inference is {self.inference}",
-                "current() is settings",
+                "overridden.settings is settings",      # None stands for those of the process, which stay
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 
     def _arguments(self, checked_natively):
