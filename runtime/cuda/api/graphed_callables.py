@@ -1,6 +1,9 @@
 """Functions and modules as CUDA graphs: one graph of results and one of gradients, captured for arguments of one shape."""
 
+from collections import deque
 from functools import partial
+from itertools import starmap
+from operator import call
 
 from ....ir.errors import ArgumentError
 from ...autograd.backward import grad
@@ -9,6 +12,7 @@ from ...autograd.grad_mode import enable_grad
 from ...core.tensor import Tensor
 from ...nn.base.module import Module
 from ...pytree.pytree import tree_flatten, tree_leaves, tree_unflatten
+from ...state.structure import Structure
 from ..driver import context as contexts
 from ..driver import streams
 from ..memory import pools
@@ -119,18 +123,22 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, al
         for one in reversed(graphed):
             one.capture_backward(pool, stream, allow_unused_input)
     before.wait_stream(stream)
-    found = tuple([_with_graph(f, one) for f, one in zip(functions, graphed)])
+    found = tuple([f if isinstance(f, Module) else one for f, one in zip(functions, graphed)])
+    _replace_forwards([(f, _forward_of(f, one)) for f, one in zip(functions, graphed) if isinstance(f, Module)])
     return found if several else found[0]
 
 
-def _with_graph(function, graphed):
-    """Return a replacement of a function, or the module itself with a new forward."""
-    if not isinstance(function, Module):
-        return graphed
-    plain, training = function.forward, function.training
+def _forward_of(module, graphed):
+    """Return the new forward of a module, which takes the old one in the other mode."""
+    plain, training = module.forward, module.training
 
     def forward(*args):
-        return graphed(*args) if function.training == training else plain(*args)
+        return graphed(*args) if module.training == training else plain(*args)
 
-    function.forward = forward
-    return function
+    return forward
+
+
+def _replace_forwards(replaced):
+    """Replace the forwards of all modules in one instruction: an interrupt comes before that or after."""
+    writes = [(object.__setattr__, module, "forward", forward) for module, forward in replaced]
+    deque(starmap(call, [*writes, (setattr, Structure, "version", Structure.version + 1)]), 0)

@@ -170,11 +170,21 @@ class CUDAGraph:
         self.replay_in(streams.current(self.device))
 
     def replay_in(self, stream):
-        """Launch the instantiated graph in a stream of the current device."""
+        """Launch the instantiated graph in a stream of the current device. An interrupt comes before that, and the generators
+        are as before, or after it."""
         if self.draws.keys and self.last not in (None, stream):
             stream.wait_stream(self.last)       # where the last replay may still read its keys
-        self.draws.renew()
-        self.launched_in(stream, *self.launch_in(stream))
+        draws, places, done = self.draws, self.draws.places(), []
+        try:
+            draws.renew()
+            done += self.launch_in(stream)
+            self.launched_in(stream, *done)
+        except BaseException:
+            if done == [0]:
+                self.launched_in(stream, 0)
+            else:
+                draws.rewind(places)
+            raise
 
     def launch_in(self, stream):
         """Return an iterator that launches the graph when its one item is taken, the driver's code."""
@@ -402,9 +412,23 @@ class Draws:
         """Rewind the generators after the capture, in which nothing was drawn yet."""
         self.counts = {g: 1 + max(n for other, n in self.keys if other is g) for g in dict(self.keys)}
         for g, count in self.counts.items():
-            seed, first = self.started[g]
-            if g.place == (seed, first + count):        # (else somebody else drew meanwhile)
-                g.put((seed, first))
+            self._rewind(g, self.started[g], count)
+
+    def places(self) -> dict:
+        """Return where the generators stand, for `rewind`."""
+        return {g: g.place for g in self.counts}
+
+    def rewind(self, places: dict):
+        """Take back a `renew` that nothing was launched for."""
+        for g, place in places.items():
+            self._rewind(g, place, self.counts[g])
+
+    @staticmethod
+    def _rewind(generator, place, count):
+        """Rewind a generator by the keys that were drawn from a place, unless somebody else drew meanwhile."""
+        seed, first = place
+        if generator.place == (seed, first + count):
+            generator.put(place)
 
     def renew(self):
         """Write the next keys for the graph, in the current stream."""

@@ -12,9 +12,12 @@ import ingot
 import mock_cuda
 from ingot import jit, nn
 from ingot.ir import config
+from ingot.ir.errors import DeviceError
 from interrupts import KINDS, follow, follow_alarms, is_from_outside, known_as_handler, points_of, raised_at
 
 ALARMS = 2000           # for each kind
+WITHIN = "ingot.runtime"
+API = "ingot.runtime.cuda.api"
 CLOSE = "ingot.runtime.cuda.replay"         # code that is close to launches
 MOST = 50               # of its points, unless the test is slow
 
@@ -125,6 +128,57 @@ def test_a_replay_is_done_or_not_done_at_each_point(make, path, cuda):
     points = random.Random(make.__name__).sample(range(count), min(count, MOST))
     done = follow(make, lambda it, i: raised_at(points[i], it, KINDS[i % len(KINDS)], CLOSE)[1], len(points))
     assert done
+
+
+class ByHand:
+    """A graph that was captured by hand, and draws from two generators."""
+
+    def __init__(self):
+        ingot.manual_seed(0)
+        self.other, self.x, self.graph = ingot.Generator().manual_seed(1), ingot.zeros(4, device="cuda"), ingot.cuda.CUDAGraph()
+        self.graph.register_generator_state(self.other)
+        with ingot.cuda.graph(self.graph):
+            self.x += ingot.rand(4, device="cuda") + ingot.rand(4, generator=self.other, device="cuda")
+
+    def __call__(self):
+        self.graph.replay()
+
+    def state(self) -> list:
+        return [self.x.tolist(), ingot.get_rng_state().tolist(), self.other.get_state().tolist()]
+
+
+def test_a_replay_by_hand_is_done_or_not_done_at_each_point():
+    count = points_of(ByHand(), WITHIN)
+    done = follow(ByHand, lambda it, i: raised_at(i, it, KINDS[i % len(KINDS)], WITHIN)[1], count)
+    assert 0 < done < count
+
+
+def test_a_launch_that_fails_draws_nothing(cuda):
+    it = ByHand()
+    before = it.state()
+    cuda.failing_once["cuGraphLaunch"] = 1
+    with pytest.raises(DeviceError):
+        it()
+    assert it.state() == before
+
+
+def test_the_modules_of_one_call_are_replaced_together():
+    """At the last points of the call."""
+    x = ingot.ones(2, 4).cuda()
+
+    def made():
+        nets = [nn.Linear(4, 3).cuda(), nn.Linear(4, 2).cuda()]
+        return nets, lambda: ingot.cuda.make_graphed_callables(tuple(nets), ((x,), (x,)), num_warmup_iters=1)
+
+    def replaced_by(number):
+        nets, make = made()
+        raised_at(number, make, within=API)
+        return ["forward" in vars(net) for net in nets]
+
+    count = points_of(made()[1], API)
+    found = [replaced_by(number) for number in range(count - 9, count + 1)]
+    before = found.count([False, False])
+    assert before and found == [[False, False]] * before + [[True, True]] * (10 - before)
 
 
 class Borrowed:
