@@ -5,10 +5,10 @@ others are ignored: they choose between ways to compile that give the same resul
 """
 
 import sys
-from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from ..ir.blocks import block
 from ..ir.errors import ArgumentError
 from ..jit.errors.recompile_limit import NO_SECOND
 
@@ -53,20 +53,22 @@ def _place(path: str) -> tuple[Any, str]:
     return (globals()[folders[0]] if folders else sys.modules[__name__]), name
 
 
-@contextmanager
+@block
 def patch(changes: dict | str | None = None, value: Any = None, **more: Any):
     """Set switches inside: `patch(name=value)`, `patch({"triton.name": value})` or `patch("name", value)`; also a decorator."""
     given = {changes: value} if isinstance(changes, str) else dict(changes or {})
-    before = []
-    try:
-        for path, new in (given | more).items():
-            owner, name = _place(path)
-            before.append((owner, name, getattr(owner, name, _MISSING)))
+    places = [_place(path) for path in given | more]
+    before = [(owner, name, getattr(owner, name, _MISSING)) for owner, name in places]
+
+    def begin():
+        for (owner, name), new in zip(places, (given | more).values()):
             setattr(owner, name, new)
-        yield
-    finally:
-        for owner, name, old in reversed(before):
-            if old is _MISSING:
-                delattr(owner, name)
-            else:
+
+    def put_back():
+        for owner, name, old in before:
+            if old is not _MISSING:
                 setattr(owner, name, old)
+            elif hasattr(owner, name):
+                delattr(owner, name)
+
+    return begin, put_back

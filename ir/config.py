@@ -8,11 +8,11 @@ their settings.
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
+from .blocks import block
 from .errors import ArgumentError
 
 _PREFIX = "INGOT_"
@@ -96,8 +96,8 @@ def current() -> Settings:
     return overridden.settings or process_settings()
 
 
-@contextmanager
-def override(**changes) -> Iterator[Settings]:
+@block
+def override(**changes) -> Any:
     """Change switches for the code inside the `with`."""
     table = {f.name: f for f in fields(Settings)}
     for name, value in changes.items():
@@ -108,11 +108,13 @@ def override(**changes) -> Iterator[Settings]:
             raise ArgumentError(f"switch {name!r} is a {kind.__name__}, got {value!r}")
         _checked(name, value, table[name].metadata["choices"])
     changed = replace(current(), **changes)
-    before, overridden.settings = overridden.settings, changed
-    try:
-        yield changed
-    finally:
-        overridden.settings = before
+    before = overridden.settings
+
+    def begin():
+        overridden.settings = changed
+        return changed
+
+    return begin, partial(setattr, overridden, "settings", before)
 
 
 def describe() -> str:

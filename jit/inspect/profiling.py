@@ -13,13 +13,13 @@ While a profile is open, compiled code is timed in all threads. Calls that recor
 import json
 import os
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from ...ir.blocks import block
 from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
 from ...ir.locks import new_lock
@@ -140,15 +140,20 @@ def _cells(row, total):
             w.text)
 
 
-@contextmanager
+@block
 def profile():
     """Measure all compiled code that runs inside of the `with` block; see `Profile`."""
     found = Profile()
-    OPEN_PROFILES.append(found)
-    try:
-        yield found
-    finally:
-        OPEN_PROFILES.remove(found)
+
+    def begin():
+        OPEN_PROFILES.append(found)
+        return found
+
+    def put_back():
+        if found in OPEN_PROFILES:
+            OPEN_PROFILES.remove(found)
+
+    return begin, put_back
 
 
 # Without calls of the user's: on made-up values.

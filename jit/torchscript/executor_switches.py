@@ -14,11 +14,9 @@ _strategy = Switch("the fusion strategy", (("STATIC", 2), ("DYNAMIC", 10)))
 _onednn = Switch("whether oneDNN fuses", False)
 
 
-@contextmanager
 def optimized_execution(should_optimize):
     """Compile traced functions inside, or run them eagerly."""
-    with config.override(jit=bool(should_optimize) and config.current().jit):
-        yield
+    return config.override(jit=bool(should_optimize) and config.current().jit)
 
 
 @contextmanager

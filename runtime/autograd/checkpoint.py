@@ -4,6 +4,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial, wraps
 
+from ...ir.blocks import block
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ..core.composite_tensors import values_in
 from ..core.device import EVERYWHERE
@@ -310,14 +311,10 @@ def set_device_states(devices, states, *, device_type=None) -> None:
         set_rng_state(state)
 
 
-@contextmanager
+@block
 def set_checkpoint_early_stop(enable: bool):
     """Set inside a `with` whether second runs end early, whatever `checkpoint` is told."""
-    before = _early.set(bool(enable))
-    try:
-        yield
-    finally:
-        _early.reset(before)
+    return partial(_early.set, bool(enable)), partial(_early.set, _early.get())
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """`ingot.backends.cuda`: switches of the CUDA backend."""
 
-from contextlib import ExitStack, contextmanager
-
+from ...ir.blocks import block
 from ...ir.errors import ArgumentError
 from ..core.device import DRIVERS
 from ..state import float32_precision
@@ -106,11 +105,18 @@ enable_math_sdp, math_sdp_enabled = _attention_switch("math")
 enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _attention_switch("mem_efficient")
 
 
-@contextmanager
+@block
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
     """Set the four switches inside."""
     chosen = {"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient, "cudnn": enable_cudnn}
-    with ExitStack() as stack:
+    before = {kernel: _attention[kernel].peek() for kernel in chosen}
+
+    def begin():
         for kernel, enabled in chosen.items():
-            stack.enter_context(_attention[kernel].held(enabled))
-        yield
+            _attention[kernel].set(enabled, is_restored=True)
+
+    def put_back():
+        for kernel, enabled in before.items():
+            _attention[kernel].put(enabled)
+
+    return begin, put_back

@@ -1,8 +1,8 @@
 """Modules whose names are switches, which can be frozen."""
 
-from contextlib import contextmanager
 from types import ModuleType
 
+from ...ir.blocks import block
 from ...ir.errors import ArgumentError
 from ..state import float32_precision
 from ..state.switches import Setting, Switch
@@ -22,17 +22,20 @@ class SwitchBoard(ModuleType):
         super().__setattr__(name, value)
 
 
-@contextmanager
+@block
 def switched(board: ModuleType, values: dict):
     """Set switches inside."""
-    settings = {name: vars(type(board))[name].switch for name in values if type(vars(type(board))[name]) is Setting}
-    before, entries = {name: switch.peek() for name, switch in settings.items()}, float32_precision.chosen()
-    try:
+    switches = [vars(type(board))[name].switch for name in values if type(vars(type(board))[name]) is Setting]
+    before, entries = [(switch, switch.peek()) for switch in switches], float32_precision.chosen()
+
+    def begin():
         with frozen.held(False):
             for name, value in values.items():
                 setattr(board, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            settings[name].set(value)
+
+    def put_back():
+        for switch, value in before:
+            switch.set(value)
         float32_precision.restore(entries)
+
+    return begin, put_back

@@ -7,12 +7,13 @@ number of threads, eager or traced.
 
 import secrets
 import struct
-from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from operator import length_hint
 
 import numpy as np
 
+from ...ir.blocks import block
 from ...ir.errors import ArgumentError, DTypeError
 from ..state.mode import Defaults, tls
 from .device import CPU, as_device
@@ -206,13 +207,9 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-@contextmanager
+@block
 def fork_rng(devices=None, enabled: bool = True, device_type: str = "cuda"):
     """Restore the default generator's state after the block. `devices` and `device_type` are ignored: one generator draws for
     all devices."""
     state = default_generator.get_state()
-    try:
-        yield
-    finally:
-        if enabled:
-            default_generator.set_state(state)
+    return tuple, partial(default_generator.set_state, state) if enabled else tuple

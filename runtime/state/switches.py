@@ -9,9 +9,9 @@ read, and refuses to leave a switch changed. Grad mode, autocast and the default
 import functools
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
+from ...ir.blocks import block
 from .mode import tls
 
 
@@ -45,15 +45,10 @@ class Switch:
             recorder.switch_set(self, is_restored)
         self.put(value)
 
-    @contextmanager
+    @block
     def held(self, value):
         """Set the value inside."""
-        before = self.peek()
-        self.set(value, is_restored=True)
-        try:
-            yield
-        finally:
-            self.put(before)
+        return functools.partial(self.set, value, is_restored=True), functools.partial(self.put, self.peek())
 
 
 class ThreadSwitch(Switch):

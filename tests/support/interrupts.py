@@ -20,7 +20,8 @@ TEXT = "from outside"
 _LATER = 20e-6          # seconds after which a signal comes again that came in code in C
 
 
-_LOOKS = frozenset(opcode for name, opcode in dis.opmap.items() if name.startswith(("CALL", "RESUME", "JUMP_BACKWARD")))
+_LOOKS = frozenset(opcode for name, opcode in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD")))
+_RESUME = dis.opmap["RESUME"]
 
 
 @functools.lru_cache(None)
@@ -69,16 +70,23 @@ class _Look:
         frame.f_trace_opcodes = True
         if event == "return":
             self.last.pop(frame, None)
+        elif event == "call":
+            if frame.f_code.co_code[frame.f_lasti] == _RESUME:        # else an exception is thrown into a generator
+                self._looks(frame)
         elif event == "opcode":
             code, at = frame.f_code, frame.f_lasti
             opcode, before = self.last.get(frame, (0, 0))
-            looks = (opcode in _LOOKS and _handler_at(code, before) == _handler_at(code, at)
-                     and str(frame.f_globals.get("__name__", "")).startswith(self.within))
             self.last[frame] = code.co_code[at], at
-            self.left -= looks
-            if looks and self.left == -1:
-                raise self.kind(TEXT)
+            if opcode in _LOOKS and _handler_at(code, before) == _handler_at(code, at):
+                self._looks(frame)
         return self
+
+    def _looks(self, frame):
+        """Raise if this is the point, as it is one."""
+        if str(frame.f_globals.get("__name__", "")).startswith(self.within):
+            self.left -= 1
+            if self.left == -1:
+                raise self.kind(TEXT)
 
 
 def raised_at(number: int, call, kind=Interrupted, within=""):

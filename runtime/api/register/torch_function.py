@@ -16,8 +16,10 @@ import threading
 import types
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from ....ir.blocks import block
 from ....ir.errors import DTypeError
 from ....ir.locks import new_rlock
 from ...core.tensor import Tensor
@@ -99,14 +101,11 @@ def asks(x) -> bool:
     return KINDS[type(x)] is True and not _here.off
 
 
-@contextmanager
+@block
 def unasked():
     """Disable the overrides of classes in this thread."""
-    _here.off += 1
-    try:
-        yield
-    finally:
-        _here.off -= 1
+    before = _here.off
+    return partial(setattr, _here, "off", before + 1), partial(setattr, _here, "off", before)
 
 
 def disabled_torch_function(function, types, args=(), kwargs=None):

@@ -4,13 +4,13 @@ Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers. A
 higher (bool < integer < float < complex).
 """
 
-from contextlib import contextmanager
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from typing import Any
 
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.blocks import block
 from ....ir.errors import DTypeError, NoNumberError, kind_of
 from ....ir.opdef.aval import Aval
 from ....ir.ops.core.elementwise import cast
@@ -178,17 +178,17 @@ def rounds_once(fn, meet=result_type):
     return once
 
 
-@contextmanager
+@block
 def without_autocast():
     """Run operators in the dtypes of their arguments, without autocast."""
     m = tls.m
-    before, m.autocast = m.autocast, None
-    m.refresh()
-    try:
-        yield
-    finally:
-        m.autocast = before
+    before = m.autocast
+
+    def put(casting):
+        m.autocast = casting
         m.refresh()
+
+    return partial(put, None), partial(put, before)
 
 
 def single_in_autocast(fn):

@@ -1,7 +1,6 @@
 """`ingot.cuda.profiler`: start and stop the recording of an NVIDIA profiler that follows this process."""
 
-from contextlib import contextmanager
-
+from ....ir.blocks import block
 from ..driver import context as contexts
 
 __all__ = ["profile", "start", "stop"]
@@ -17,11 +16,7 @@ def stop():
     contexts.context().driver.cuProfilerStop()
 
 
-@contextmanager
+@block
 def profile():
     """Record the work inside."""
-    try:
-        start()
-        yield
-    finally:
-        stop()
+    return start, stop

@@ -1,9 +1,10 @@
 """Data parallel training in several processes."""
 
-from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
+from ....ir.blocks import block
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...core.tensor import Tensor
 from ...distributed.collectives.collectives import copy_from
@@ -134,14 +135,11 @@ class DistributedDataParallel(Module, Joinable):
         self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
         return _EndedModule(self)
 
-    @contextmanager
+    @block
     def no_sync(self):
         """Accumulate gradients in this process inside; the next step outside averages the sums."""
-        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
-        try:
-            yield
-        finally:
-            self.require_backward_grad_sync = before
+        put = partial(setattr, self, "require_backward_grad_sync")
+        return partial(put, False), partial(put, self.require_backward_grad_sync)
 
 
 def _max_over_processes(group, number: int) -> int:

@@ -1,8 +1,10 @@
 """Parameters computed from others at every access."""
 
 import copy
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 
+from ....ir.blocks import block
 from ....ir.errors import ArgumentError, ShapeError
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
@@ -12,22 +14,23 @@ from ..base.parameter import Parameter
 
 
 class _Cache:
-    """The values computed in an open cached() block."""
+    """The values computed in open cached() blocks."""
 
-    depth = 0
+    open: dict = {}         # tokens of the blocks
     values: dict = {}
 
 
-@contextmanager
+@block
 def cached():
     """Compute each parametrised tensor once inside."""
-    _Cache.depth += 1
-    try:
-        yield
-    finally:
-        _Cache.depth -= 1
-        if not _Cache.depth:
+    token = object()
+
+    def put_back():
+        _Cache.open.pop(token, None)
+        if not _Cache.open:
             _Cache.values = {}
+
+    return partial(_Cache.open.setdefault, token), put_back
 
 
 def _as_owned(t):
@@ -108,7 +111,7 @@ class ParametrizationList(ModuleList):
 
 def _value(module, name):
     key = (id(module), name)
-    if _Cache.depth:
+    if _Cache.open:
         if key not in _Cache.values:
             _Cache.values[key] = module.parametrizations[name]()
         return _Cache.values[key]

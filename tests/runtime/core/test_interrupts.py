@@ -1,10 +1,20 @@
-"""Exceptions from signal handlers in eager operators: they reach the caller, and no operator runs twice for them."""
+"""Exceptions from signal handlers in eager operators and in blocks that set state: they reach the caller, no operator runs
+twice for them, and no state stays set."""
 
 import signal
 
 import pytest
 
 import ingot
+from ingot.ir import config
+from ingot.ir.blocks import block
+from ingot.jit.torchscript.executor_switches import optimized_execution
+from ingot.runtime.api.register import torch_function, type_promotion
+from ingot.runtime.autograd import checkpoint
+from ingot.runtime.backends import cudnn, mkldnn
+from ingot.runtime.nn.utils import parametrize
+from ingot.runtime.state.mode import OPEN_PROFILES, tls
+from ingot.runtime.state.switches import Switch, ThreadSwitch
 from interrupts import Interrupted, install_as_handler, is_from_outside, points_of, raised_at
 
 X, BOTH = ingot.ones(4), (ingot.ones(4), ingot.full((4,), 2.0))
@@ -33,3 +43,81 @@ def test_an_exception_from_outside_reaches_the_caller_of_an_operator(name):
             X.fill_(1.0)
     finally:
         signal.signal(signal.SIGUSR2, before)
+
+
+SWITCH, THREAD_SWITCH = Switch("s", 1), ThreadSwitch("s", 1)
+DDP = ingot.nn.parallel.DistributedDataParallel
+BLOCKS = {          # a function that makes the block, and one that returns the state
+    "Switch.held": (lambda: SWITCH.held(2), SWITCH.peek),
+    "ThreadSwitch.held": (lambda: THREAD_SWITCH.held(2), THREAD_SWITCH.peek),
+    "backends.flags": (lambda: ingot.backends.flags(fp32_precision="tf32"), lambda: ingot.backends.fp32_precision),
+    "cudnn.flags": (lambda: cudnn.flags(benchmark=True, allow_tf32=False), lambda: (cudnn.benchmark, cudnn.allow_tf32)),
+    "mkldnn.flags": (lambda: mkldnn.flags(deterministic=True), lambda: mkldnn.deterministic),
+    "sdp_kernel": (lambda: ingot.backends.cuda.sdp_kernel(enable_flash=False), ingot.backends.cuda.flash_sdp_enabled),
+    "config.override": (lambda: config.override(debug=3), lambda: config.current().debug),
+    "optimized_execution": (lambda: optimized_execution(False), lambda: config.current().jit),
+    "without_autocast": (type_promotion.without_autocast, lambda: tls.m.autocast),
+    "unasked": (torch_function.unasked, lambda: torch_function._here.off),
+    "early stop": (lambda: checkpoint.set_checkpoint_early_stop(False), checkpoint._early.get),
+    "parametrize.cached": (parametrize.cached, lambda: len(parametrize._Cache.open)),
+    "jit.profile": (ingot.jit.profile, lambda: len(OPEN_PROFILES)),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_no_interrupt_leaves_the_state_of_a_block(name):
+    """The exception is held, so nothing is put back because it goes."""
+    make, state = BLOCKS[name]
+
+    def enter():
+        with make():
+            assert state() != before
+            len("")
+
+    with ingot.autocast("cpu"):
+        before, held, reached, number = state(), [], True, 0
+        while reached:
+            _, error, reached = raised_at(number, enter)
+            held.append(error)
+            assert is_from_outside(error) is reached and state() == before, number
+            number += 1
+    assert number > 3
+
+
+def test_a_random_state_is_put_back():
+    """Here an interrupt may come before the block draws."""
+    before, held, reached, number = ingot.get_rng_state().tolist(), [], True, 0
+
+    def enter():
+        with ingot.random.fork_rng():
+            ingot.rand(2)
+
+    while reached:
+        held.append(raised_at(number, enter))
+        reached, number = held[-1][2], number + 1
+        assert ingot.get_rng_state().tolist() == before
+
+
+def test_blocks_raise_what_their_parts_raise():
+    done: list = []
+
+    def fail():
+        done.append("failed")
+        raise ValueError("put back")
+
+    with pytest.raises(ValueError, match="put back"), block(lambda: (lambda: done.append("begun"), fail))():
+        done.append("inside")
+    assert done == ["begun", "inside", "failed", "failed"]
+    done.clear()
+    with pytest.raises(KeyError), block(lambda: ({}.popitem, lambda: done.append("put back")))():
+        done.append("inside")
+    assert done == ["put back"]
+    with pytest.raises(IndexError), block(lambda: (lambda: 3, tuple))() as given:
+        [].pop(given)
+
+    @block(lambda: (lambda: done.append("begun"), lambda: done.append("put back")))()
+    def decorated():
+        return done.copy()
+
+    done.clear()
+    assert decorated() == ["begun"] and decorated() == ["begun", "put back", "begun"]
