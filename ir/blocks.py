@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import wraps
 from io import IOBase
+from operator import call
 from typing import Any
 
 
@@ -27,15 +28,18 @@ def block(function: Callable[..., tuple[Callable, Callable]]) -> Callable[..., "
 
 
 class Block(IOBase, ContextDecorator):
-    """A block of the decorator above, which can be entered once.
+    """A block of the decorator above.
 
-    `IOBase.__exit__` is code in C that calls `close`, which is that of a generator here. Nothing else of files is used.
+    `IOBase.__exit__` is code in C that calls `close`. Here that is code in C, too, which takes the innermost of the entered
+    blocks and closes its generator. Nothing else of files is used.
     """
 
     closed = True           # so nothing is closed where the object goes
 
     def __init__(self, function, args, kwargs):
         self._call = function, args, kwargs
+        self._entered: list = []        # the `close` of each generator
+        self.close = map(call, iter(self._entered.pop, None)).__next__
 
     def _recreate_cm(self):
         return Block(*self._call)
@@ -43,11 +47,11 @@ class Block(IOBase, ContextDecorator):
     def __enter__(self) -> Any:
         function, args, kwargs = self._call
         steps = _steps(*function(*args, **kwargs))
-        self.close = steps.close
+        self._entered += (steps.close,)
         try:
             return next(steps)
         except BaseException:
-            steps.close()
+            self.close()
             raise
 
 

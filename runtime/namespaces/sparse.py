@@ -3,6 +3,7 @@
 from typing import Any
 
 from ...ir import dtype as dt
+from ...ir.blocks import Block
 from ..api.register.register import FUNCTIONS
 from ..api.sparse import (
     CooTensor,
@@ -30,13 +31,13 @@ def sum(input, dim=None, dtype=None) -> Tensor:
     return FUNCTIONS["sum"](input, dtype=dtype) if dim is None else FUNCTIONS["sum"](input, dim, dtype=dtype)
 
 
-class check_sparse_tensor_invariants:
+class check_sparse_tensor_invariants(Block):
     """The switch of invariant checks in constructors that memory safety does not need: whether a COO tensor is coalesced. It is
     a context manager, a decorator, and a switch for the process (`enable`, `disable`)."""
 
     def __init__(self, enable=True):
         self.state = bool(enable)
-        self._before: list = []
+        super().__init__(checks_claims.around, (self.state,), {})
 
     @staticmethod
     def is_enabled() -> bool:
@@ -50,20 +51,6 @@ class check_sparse_tensor_invariants:
     def disable() -> None:
         """Turn the checks off."""
         checks_claims.set(False)
-
-    def __enter__(self):
-        self._before.append(checks_claims.peek())
-        checks_claims.set(self.state, is_restored=True)
-
-    def __exit__(self, *exc):
-        checks_claims.put(self._before.pop())
-
-    def __call__(self, fn):
-        def checked(*args, **kwargs):
-            with type(self)(self.state):
-                return fn(*args, **kwargs)
-
-        return checked
 
 
 def as_sparse_gradcheck(gradcheck) -> Any:

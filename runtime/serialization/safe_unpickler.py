@@ -7,9 +7,11 @@ them, and calls only what the table, or the user by `add_safe_globals`, declares
 import io
 import pickletools
 from collections import Counter, OrderedDict, defaultdict
+from functools import partial
 
 import numpy as np
 
+from ...ir.blocks import Block
 from ...ir.errors import DTypeError, FileError
 from ..state.switches import Switch
 from .read_budget import ReadBudget, shown
@@ -47,19 +49,17 @@ def get_safe_names() -> list:
     return list(_safe.get())
 
 
-class safe_globals:
+class safe_globals(Block):
     """Context manager that allows classes and functions."""
 
     def __init__(self, safe_globals: list):
+        super().__init__(_allowing, (safe_globals,), {})
         self.safe_globals = safe_globals
 
-    def __enter__(self):
-        self._before = _safe.peek()
-        _safe.set({**self._before, **dict(map(_named, self.safe_globals))}, is_restored=True)
-        return self
 
-    def __exit__(self, *exc):
-        _safe.put(self._before)
+def _allowing(entries):
+    before = _safe.peek()
+    return partial(_safe.set, {**before, **dict(map(_named, entries))}, is_restored=True), partial(_safe.put, before)
 
 
 class Callable_:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...ir.blocks import block
+from ...ir.blocks import Block
 from .mode import tls
 
 
@@ -45,9 +45,12 @@ class Switch:
             recorder.switch_set(self, is_restored)
         self.put(value)
 
-    @block
-    def held(self, value):
+    def held(self, value) -> Block:
         """Set the value inside."""
+        return Block(self.around, (value,), {})
+
+    def around(self, value) -> tuple[Callable, Callable]:
+        """Return the functions that set a value and put back the one before, for a `Block`."""
         return functools.partial(self.set, value, is_restored=True), functools.partial(self.put, self.peek())
 
 

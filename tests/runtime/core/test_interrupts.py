@@ -6,6 +6,7 @@ import signal
 import pytest
 
 import ingot
+from ingot import serialization
 from ingot.ir import config
 from ingot.ir.blocks import block
 from ingot.jit.torchscript.executor_switches import optimized_execution
@@ -45,8 +46,8 @@ def test_an_exception_from_outside_reaches_the_caller_of_an_operator(name):
         signal.signal(signal.SIGUSR2, before)
 
 
+INVARIANTS = ingot.sparse.check_sparse_tensor_invariants
 SWITCH, THREAD_SWITCH = Switch("s", 1), ThreadSwitch("s", 1)
-DDP = ingot.nn.parallel.DistributedDataParallel
 BLOCKS = {          # a function that makes the block, and one that returns the state
     "Switch.held": (lambda: SWITCH.held(2), SWITCH.peek),
     "ThreadSwitch.held": (lambda: THREAD_SWITCH.held(2), THREAD_SWITCH.peek),
@@ -58,6 +59,8 @@ BLOCKS = {          # a function that makes the block, and one that returns the 
     "optimized_execution": (lambda: optimized_execution(False), lambda: config.current().jit),
     "without_autocast": (type_promotion.without_autocast, lambda: tls.m.autocast),
     "unasked": (torch_function.unasked, lambda: torch_function._here.off),
+    "safe_globals": (lambda: serialization.safe_globals([Interrupted]), lambda: len(serialization.get_safe_globals())),
+    "sparse checks": (lambda: INVARIANTS(True), INVARIANTS.is_enabled),
     "early stop": (lambda: checkpoint.set_checkpoint_early_stop(False), checkpoint._early.get),
     "parametrize.cached": (parametrize.cached, lambda: len(parametrize._Cache.open)),
     "jit.profile": (ingot.jit.profile, lambda: len(OPEN_PROFILES)),
@@ -120,4 +123,11 @@ def test_blocks_raise_what_their_parts_raise():
         return done.copy()
 
     done.clear()
+    again = SWITCH.held(2)
+    with again:
+        SWITCH.put(3)
+        with again:
+            assert SWITCH.peek() == 2
+        assert SWITCH.peek() == 3
+    assert SWITCH.peek() == 1
     assert decorated() == ["begun"] and decorated() == ["begun", "put back", "begun"]
