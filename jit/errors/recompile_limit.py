@@ -24,7 +24,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ...runtime.api.register.process_settings import DETERMINISTIC
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES
@@ -34,6 +34,7 @@ NO_SECOND = Switch("whether a second recording of a function is an error", False
 FREE = 10
 INVEST, LOOK = 0.15, 0.1
 UNKNOWN = 20            # recordings that take as long as a first compilation, as far as one can know
+OVERHEAD = 8            # operators that take as long as the part of a compilation that does not depend on their number
 IN_A_ROW, PATIENCE = 3, 16
 PAYS = 16               # replays that pay for a recording, about
 MOST_CAUSES = 64        # that are told apart
@@ -159,6 +160,21 @@ def _median(seconds) -> float:
     return sorted(seconds)[len(seconds) // 2] if seconds else 0.0
 
 
+class Cost(NamedTuple):
+    """Seconds of an investment of usual size. The latest one counts half."""
+
+    seconds: float
+    size: float
+
+    def of(self, size: int | None) -> float:
+        """Return the expected seconds of an investment of some size, or of one whose size is not known."""
+        return self.seconds if size is None else self.seconds * (size + OVERHEAD) / (self.size + OVERHEAD)
+
+    def after(self, seconds: float, size: int) -> "Cost":
+        """Return what is expected after another investment."""
+        return Cost((self.seconds + seconds) / 2, (self.size + size) / 2)
+
+
 class RecompileLimit:
     """Decides which calls of one function are looked up, recorded and compiled; `first` is the number of calls before.
 
@@ -167,7 +183,7 @@ class RecompileLimit:
     """
 
     clock: Callable[[], float] = staticmethod(time.thread_time)      # busy machines do not disturb it
-    _typical: ClassVar[dict] = {}       # expected seconds of each kind of investment, over all functions
+    _typical: ClassVar[dict] = {}       # expected `Cost` of each kind of investment, over all functions
 
     def __init__(self, by_count: bool = False, first: int = 0):
         self.by_count, self.watched, self.recordings, self.invested = by_count, not by_count, Recordings(), 0.0
@@ -177,7 +193,7 @@ class RecompileLimit:
         self._worth = 0.0               # seconds of all calls after the free ones, if they had been eager
         self._spent = self._rested = 0.0        # seconds that they took: those that looked, and those that rested
         self._free = 0.0                # invested by the free calls
-        self._expected: dict = {}       # seconds by kind of investment
+        self._expected: dict = {}       # `Cost` by kind of investment
         self._pause = self._pause_end = 0
         self._rest_end = -1             # number of the last call that rests
         self.is_timing = False          # whether calls rest only to be timed
@@ -281,25 +297,29 @@ class RecompileLimit:
 
     # Investments.
 
-    def affords(self, *kinds: str) -> bool:
-        """Return whether investments of these kinds are made."""
+    def affords(self, *kinds: str, size: int | None = None) -> bool:
+        """Return whether investments of these kinds are made. `size` counts the operators that are compiled or bound, if that
+        is known."""
         if self._is_free or self._ignores_costs:
             return True
-        invested = self.invested - self._free + sum(map(self._cost, kinds))
+        invested = self.invested - self._free + sum([self._cost(kind, size) for kind in kinds])
         return self._lack(invested) <= INVEST * (self._worth + self._eager.seconds)
 
-    def _cost(self, kind: str) -> float:
+    def _cost(self, kind: str, size: int | None) -> float:
         """Return the expected seconds of an investment, by this function or else by others."""
-        unknown = self._typical.get(kind, UNKNOWN * self._expected.get("recording", 0.0))
-        return self._expected.get(kind, unknown)
+        known = self._expected.get(kind) or self._typical.get(kind)
+        if known is not None:
+            return known.of(size)
+        recording = self._expected["recording"].seconds if "recording" in self._expected else 0.0
+        return UNKNOWN * recording if kind == "compiling" else recording
 
-    def invest(self, kind: str, seconds: float):
-        """Count an investment."""
+    def invest(self, kind: str, seconds: float, size: int = 0):
+        """Count an investment; `size` counts the operators that were compiled or bound."""
         self._look_again()
         self.invested += seconds
         self._free += seconds if self._is_free else 0.0
-        for known in (self._expected, self._typical):
-            known[kind] = (known.get(kind, seconds) + seconds) / 2
+        for costs in (self._expected, self._typical):
+            costs[kind] = costs[kind].after(seconds, size) if kind in costs else Cost(seconds, size)
 
     # Recordings.
 

@@ -184,7 +184,7 @@ class SymbolicJob(Job):
         if not self.variants or self.region.calls_host or COUNTERS or OPEN_PROFILES:
             return False
         if "stepwise" not in vars(self):        # its end has yet to be compiled
-            self._paid("compiling", at_any_price, lambda: self.stepwise)
+            self._paid("listing", at_any_price, lambda: self.stepwise)
         times = self._met.get(symbols, 0)
         variant = next((v for v in self.variants if v.holds(*symbols)), None)
         if variant is None:

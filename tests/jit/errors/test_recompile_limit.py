@@ -17,7 +17,9 @@ import ingot
 import row_sample
 from ever_changing import PROGRAMS
 from ingot import jit
-from ingot.jit.errors.recompile_limit import FREE, LONGEST_PAUSE, PATIENCE, RecompileLimit, kind_of_reason
+from ingot.jit.errors.recompile_limit import FREE, LONGEST_PAUSE, OVERHEAD, PATIENCE, RecompileLimit, kind_of_reason
+from ingot.jit.replay.shared_code import SharedCode
+from ingot.jit.replay.symbolic_job import Variant
 from ingot.jit.tracing import uncompiled_calls
 
 BOUND, CALLS = 1.3, 100
@@ -47,10 +49,11 @@ class Costs(NamedTuple):
 
 
 class Function:
-    """A function whose call number `i` needs the recording `needs(i)`, driven as `Traced` does it."""
+    """A function whose call number `i` needs the recording `needs(i)`, driven as `Traced` does it. Compiling a recording that
+    has `size(need)` operators takes about as much longer than compiling one with a single operator as in real programs."""
 
-    def __init__(self, needs, costs=Costs(), by_count=False):
-        self.needs, self.costs, self.limit = needs, costs, RecompileLimit(by_count)
+    def __init__(self, needs, costs=Costs(), by_count=False, size=lambda need: 1):
+        self.needs, self.costs, self.limit, self.size = needs, costs, RecompileLimit(by_count), size
         self.now = 0.0
         self.limit.clock = lambda: self.now
         self.recorded, self.compiled, self.replays = {}, set(), 0
@@ -87,14 +90,16 @@ class Function:
     def _look(self, number):
         need = self.needs(number)
         if need in self.recorded:
-            if need not in self.compiled and not self.limit.affords("compiling"):
+            size = self.size(need)
+            seconds = self.costs.compiling * (size + OVERHEAD) / (1 + OVERHEAD)
+            if need not in self.compiled and not self.limit.affords("compiling", size=size):
                 self.limit.missed(number)
                 self.now += self.costs.look
                 return self._run_eagerly()
             if need not in self.compiled:
                 self.compiled.add(need)
-                self.now += self.costs.compiling
-                self.limit.invest("compiling", self.costs.compiling)
+                self.now += seconds
+                self.limit.invest("compiling", seconds, size)
             self.limit.replayed(self.recorded[need])
             self.now += self.costs.replay + (0.0 if self.replayed else self.costs.cold_replay)
             self.replays, self.replayed = self.replays + 1, True
@@ -138,6 +143,49 @@ def test_calls_after_the_first_ten_take_at_most_a_third_more(needs, costs):
     for first in range(FREE + 1, 3000, CALLS):
         seconds += function.run(first, first + CALLS - 1)
         assert seconds <= BOUND * costs.eager * (first - FREE - 1 + CALLS)
+
+
+SIZES = {
+    "ever larger": lambda need: need + 1,
+    "a large one late": lambda need: 300 if need > 2 * FREE else 1,
+    "a large one first": lambda need: 1 if need else 300,
+    "in turns": lambda need: 50 if need % 3 else 1,
+}
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("needs", [lambda i: i // 2, lambda i: i // 5, lambda i: i // 40], ids=["pairs", "by five", "by forty"])
+def test_a_compilation_is_expected_to_take_as_long_as_its_operators(needs, size):
+    """Small graphs that were compiled first do not make a large one look cheap."""
+    costs = Costs(compiling=4.0, recording=2.0, look=0.1)
+    function, seconds = Function(needs, costs, size=size), 0.0
+    function.run(1, FREE)
+    for first in range(FREE + 1, 3000, CALLS):
+        seconds += function.run(first, first + CALLS - 1)
+        assert seconds <= BOUND * costs.eager * (first - FREE - 1 + CALLS), first
+
+
+def grown(x):
+    """Steps of a loop that share their code."""
+    while x.sum() < 100:
+        x = x.exp().log() * 1.5 + x[:2].sum()
+    return x
+
+
+def test_only_what_is_compiled_counts_as_a_compilation(monkeypatch):
+    """Not code that another segment has, nor lists of operators that run one by one."""
+    kinds, made = [], []
+    for kind in (SharedCode, Variant):
+        real = kind.__init__
+        monkeypatch.setattr(kind, "__init__", lambda self, *args, real=real: made.append(self) or real(self, *args))
+    paid = RecompileLimit.invest
+    monkeypatch.setattr(RecompileLimit, "invest", lambda self, kind, *args: kinds.append(kind) or paid(self, kind, *args))
+    for lengths in ([4] * 6, [3, 4, 5, 6, 7, 8, 9, 3, 4, 5]):
+        traced = jit.trace(grown)
+        for i, n in enumerate(lengths):
+            traced(ingot.full((n,), 1.0 + i % 3))
+    assert kinds.count("compiling") == len(made) > 0
+    assert kinds.count("sharing") > 0 and kinds.count("listing") > 0
 
 
 SETTLING = {
