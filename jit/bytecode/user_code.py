@@ -161,6 +161,18 @@ def attributes_of_module(m) -> dict:
     return {name: value for name, value in m.__dict__.items() if name not in TABLES}
 
 
+def modules_below(m) -> list:
+    """Return (path, module) of a module and of all below it, each once, past methods that users override."""
+    found: dict = {}
+    stack = [("", m)]
+    while stack:
+        path, module = stack.pop()
+        if module is not None and id(module) not in found:
+            found[id(module)] = path, module
+            stack += [(f"{path}.{name}" if path else name, child) for name, child in reversed(module._modules.items())]
+    return [*found.values()]
+
+
 def _slots_of(kind) -> list:
     if not hasattr(kind, "__slots__"):
         return []

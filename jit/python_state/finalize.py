@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
+from ..bytecode.user_code import modules_below
 from ..errors.errors import DisturbedError, FirstTimeError, ReplacedError, TraceError
 from ..guards.absence import AbsentNames, AttributeNames, ClassNames
 from ..guards.class_entries import ClassMembers
@@ -119,7 +120,7 @@ class Finaliser:
     def _module_guards(self, toggled) -> list:
         before = self._hosts.left_in_modules()
         before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in self._written.items()}
-        seen = {id(m): m for top in self._known.modules.values() for m in Module.modules(top)}
+        seen = {id(m): m for top in self._known.modules.values() for _, m in modules_below(top)}
         seen.update({id(m): m for m in self._writes.modules.reached()})
         return [ModulesGuard(seen.values(), self._inputs, before, toggled, self._may_read)] if seen else []
 

@@ -24,6 +24,7 @@ from ..bytecode.user_code import (
     is_instance,
     is_library_data,
     is_user_namespace,
+    modules_below,
 )
 from ..guards.arg_pytree import fields_of, is_derived, is_structure
 from ..guards.guards import ReadCondition
@@ -163,8 +164,8 @@ class Reachable:
                 self.on_operand()
             if is_a(value, Module):
                 self._remember(value)
-                below = Module.modules(value) if id(value) not in self._known.outside else ()
-                stack += [(f"a hook of {type(m).__name__}", hook) for m in below for hook in m._hooks.objects()]
+                below = modules_below(value) if id(value) not in self._known.outside else ()
+                stack += [(f"a hook of {type(m).__name__}", hook) for _, m in below for hook in m._hooks.objects()]
             if is_argument and (is_structure(value) or taken.is_apart(value)):
                 self._known.parts.add(value)
                 names = taken.fields[id(value)] if taken.is_apart(value) else fields_of(value)

@@ -29,6 +29,7 @@ from ...runtime.core.writes import inverse_chain
 from ...runtime.nn.base.hooks import objects_of
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
+from ..bytecode.user_code import modules_below
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user, unprofiled
 from ..guards.guards import Condition
@@ -127,7 +128,7 @@ class ModuleStack:
     def _below(self, module) -> dict:
         known = self._paths.get(id(module))
         if known is None:
-            known = self._paths[id(module)] = module, {id(m): path for path, m in module.named_modules()}
+            known = self._paths[id(module)] = module, {id(m): path for path, m in modules_below(module)}
         return known[1]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
-from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined
+from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined, modules_below
 from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
@@ -268,7 +268,8 @@ class ModuleWrites:
 
     def remember(self, module) -> list:
         """Remember the state of a module and of those below it, unless known; return the new ones."""
-        new = [m for m in Module.modules(module) if id(m) not in self._first] if id(module) not in self._first else []
+        below = modules_below(module) if id(module) not in self._first else []
+        new = [m for _, m in below if id(m) not in self._first]
         for m in new:
             self._first[id(m)] = m, _attributes(m)
             self._tables[id(m)] = m, _tables_of(m)

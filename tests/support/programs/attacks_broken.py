@@ -547,6 +547,16 @@ def fn(x):
     return [w.clone() for w in ws], [o.param_groups[0]["lr"] for o in opts]
 def turn(i):
     if i == 3: schedules[1].gamma = 3.0
+### walk_over_modules_overridden
+class Net(nn.Module):
+    def __init__(self): super().__init__(); self.l = nn.Linear(3, 3)
+    def forward(self, x): return self.l(x)
+net = Net()
+def fill(m):
+    if hasattr(m, "bias"): m.bias.data.fill_(1.0)
+def fn(x): net.apply(fill); return net(x), [name for name, _ in net.named_modules()]
+def turn(i):
+    if i == 2: Net.named_modules = lambda self, *args, **options: [("one", 1)]
 '''
 
 
