@@ -26,7 +26,7 @@ from ...ir import config
 from ...ir.interrupts import is_interrupt
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
-from ...runtime.autograd.function import run_forward
+from ...runtime.autograd.function import Function, run_forward
 from ...runtime.core.device import set_default_device
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
@@ -105,6 +105,9 @@ _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
 _THREAD = threading.current_thread.__code__
 _FIND_MODULE = frozenset((importlib.import_module.__code__, importlib.util.find_spec.__code__))
 _FORWARD = run_forward.__code__
+_APPLY = Function.apply.__func__.__code__       # type: ignore[attr-defined]
+# `apply` or a backward reads them.
+_OF_FUNCTIONS = "forward", "setup_context", "backward", "vjp", "jvp", "vmap", "generate_vmap_rule"
 _HASH = Tensor.__hash__.__code__
 _BUILDS_SETS = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX"))
 _HIDE_ORDER = frozenset((len, bool, isinstance, type, id, set, frozenset))      # no order of a set changes their results
@@ -122,7 +125,7 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
 _GIVES_OUT = frozenset(GIVES_OUT)
 
 WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
-    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _HASH, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS,
+    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _APPLY, _HASH, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS,
     *_ABOUT_A_PATH, *GIVES_OUT)}
 
 
@@ -182,6 +185,9 @@ class CallPolicy:
                 self.events.report_operations()
         elif code is _FORWARD:
             self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
+        elif code is _APPLY:
+            cls = frame.f_locals["cls"]
+            reads.add_attributes(cls.__qualname__, cls, _OF_FUNCTIONS if is_user_defined(cls) else ())
         elif code in _FIND_MODULE and works_for_user(frame):
             self._chains.imports(frame.f_locals["name"], 0, frame.f_locals["package"])
         elif code is IS_ENABLED and works_for_user(frame):

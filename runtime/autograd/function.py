@@ -509,7 +509,8 @@ def once_differentiable(fn):
 _new = object.__new__
 
 
-_OF_ONE_CALL = frozenset(("_dirty", "_named", "_node", "_non_differentiable", "_saved", "_to_save"))   # attributes of a ctx
+# Attributes of a ctx.
+_OF_ONE_CALL = frozenset(("_along", "_dirty", "_named", "_node", "_non_differentiable", "_saved", "_to_save"))
 
 
 class SavedTensor:

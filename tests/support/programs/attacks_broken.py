@@ -557,6 +557,43 @@ def fill(m):
 def fn(x): net.apply(fill); return net(x), [name for name, _ in net.named_modules()]
 def turn(i):
     if i == 2: Net.named_modules = lambda self, *args, **options: [("one", 1)]
+### function_that_runs_backward_later
+class Fn(ingot.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def backward(ctx, g): return g * 3
+w = nn.Parameter(ingot.ones(3))
+def fn(x): return Fn.apply(x * w).sum()
+def after(i, r): w.grad = None; r.backward()
+def turn(i):
+    if i == 2: Fn.forward = staticmethod(lambda ctx, x: x * 5)
+    if i == 4: Fn.backward = staticmethod(lambda ctx, g: g * 0)
+### function_with_a_rule_of_its_base
+class Base(ingot.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def vjp(ctx, g): return g * 3
+class Fn(Base): pass
+w = nn.Parameter(ingot.ones(3)); kinds = {"a": Fn}
+def fn(x): return kinds["a"].apply(x * w).sum()
+def after(i, r): w.grad = None; r.backward()
+def turn(i):
+    if i == 2: Base.vjp = staticmethod(lambda ctx, g: g * 5)
+    if i == 3: Fn.vjp = staticmethod(lambda ctx, g: g * 7)
+    if i == 4: Base.backward = staticmethod(lambda ctx, g: g * 0)
+### function_with_a_jvp_alone
+class Fn(ingot.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def jvp(ctx, t): return t * 3
+w = nn.Parameter(ingot.ones(3))
+def fn(x): return Fn.apply(x * w).sum()
+def after(i, r): w.grad = None; r.backward()
+def turn(i):
+    if i == 2: Fn.jvp = staticmethod(lambda ctx, t: t * 5)
 '''
 
 
