@@ -12,7 +12,7 @@ from ...runtime.nn.base.hooks import GLOBAL
 from ...runtime.nn.base.module import TABLES
 from ...runtime.state.structure import Structure, replaced_functions
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
-from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined
+from ..bytecode.user_code import attributes_of_module, dict_of, is_a, is_user_defined
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import ChangedValue, Location
 from .references import Held, Reference, reference_to
@@ -333,6 +333,12 @@ class ReadCondition(Condition):
 
     def __str__(self):
         return f"{self.text} was {brief(self.expected)}, is {brief(self.read())}"
+
+
+def same_namespace(attributes: dict, owner) -> ReadCondition:
+    """Return the condition that an object has its attributes in the same dictionary."""
+    return ReadCondition(("namespace", id(attributes)), lambda: dict_of(owner) is attributes, True,
+                         f"whether a {type(owner).__name__} has the same __dict__ as before")
 
 
 class FunctionGuard(Condition):

@@ -19,7 +19,7 @@ from ...ir.dtype import DType
 from ...ir.symbols.symbolic import is_python_class, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.user_code import has_library_methods, is_a, is_user_defined
+from ..bytecode.user_code import dict_of, has_library_methods, is_a, is_user_defined
 from ..errors.errors import UnrepeatableError
 from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
@@ -56,7 +56,8 @@ class NewObjects:
         if isinstance(x, _SINGLE) or self.existed(x):
             return False
         kind: Any = type(x)
-        return (id(x) in self._own or hasattr(kind, "__next__") or has_library_methods(kind)
+        return (id(x) in self._own or hasattr(kind, "__next__")
+                or (kind.__hash__ in _OF_IDENTITY and has_library_methods(kind))
                 or self._leads_to_new(x)
                 or (is_plain_object(x) and (is_user_defined(kind) or kind is types.SimpleNamespace)))
 
@@ -75,6 +76,13 @@ class NewObjects:
     def is_from_outside(self, x) -> bool:
         """Return whether a set, array or buffer is one that the function reaches, other than as an argument."""
         return self._known is not None and id(x) in self._known.objects and id(x) not in self._known.received
+
+    def namespaces(self) -> dict:
+        """Return by id (dictionary of attributes, its owner) of the objects, functions and modules that code leads to, other
+        than through arguments that are compared by their parts."""
+        owners = [] if self._known is None else [x for x in self._known.visited.values() if not self._known.parts.has(x)
+                                                 and not is_a(x, (Tensor, type))]
+        return {id(d): (d, x) for x in owners if type(d := dict_of(x)) is dict}
 
     def check_key(self, key):
         """Raise if the run has made a key of a dictionary: each call would find the one that was recorded."""

@@ -24,6 +24,7 @@ from ..errors.errors import (
 from ..guards.arg_pytree import (
     TENSOR,
     ArrayArgument,
+    ByIdentity,
     ContainerTable,
     fields_besides_caches,
     fields_of,
@@ -33,7 +34,7 @@ from ..guards.arg_pytree import (
     unflatten_arguments,
 )
 from ..guards.frames import position_of, unprofiled
-from ..guards.guards import Guard
+from ..guards.guards import Guard, same_namespace
 from ..guards.locations import ChangedValue, Location, StateInputs
 from ..guards.object_arguments import ObjectArguments
 from ..guards.snapshot import Exactly, Snapshot
@@ -259,8 +260,11 @@ class Run:
         if not self.keeps_identity:
             return OutputTemplate.of(self.result, effects, made, read)
         effects += self.containers.targets(contents)
-        table = ContainerTable(self.containers.specs(contents))
+        namespaces = unprofiled(made.namespaces)
+        known = {**{at: ByIdentity(d) for at, (d, _) in namespaces.items()}, **self.containers.specs(contents)}
+        table = ContainerTable(known)
         found = OutputTemplate.of(self.result, effects, made, read, table)
+        self.recorder.guards += [same_namespace(*namespaces[id(d)]) for d in table.held if id(d) in namespaces]
         contents.hold(table.held)
         self.has_proxy_keys = table.has_proxy_keys
         return found

@@ -594,6 +594,12 @@ def fn(x): return Fn.apply(x * w).sum()
 def after(i, r): w.grad = None; r.backward()
 def turn(i):
     if i == 2: Fn.jvp = staticmethod(lambda ctx, t: t * 5)
+### attributes_as_a_result
+class A: pass
+a = A(); a.k = 1
+def fn(x): return x * a.k, vars(a)
+def turn(i):
+    if i == 4: a.k = 2
 '''
 
 
