@@ -92,7 +92,7 @@ class ScheduleLog:
                 if self._is_stored(scheduler, name, value):
                     vars(scheduler)[name] = self._stored[id(scheduler), name][3]
                 elif (id(scheduler), name) in VIEWED:
-                    setattr(scheduler, name, value)
+                    setattr(scheduler, name, mapped(value, now))
                 elif mapped(value, now) is not value:
                     vars(scheduler)[name] = mapped(value, now)
         for group in trial.groups:

@@ -177,7 +177,7 @@ def resolve(x, key):
 
 def _as_int(k) -> int:
     try:
-        return k if k.__class__ is int else k.__index__()
+        return k if k.__class__ is int else k.__index__() + 0        # (which may be a bool)
     except AttributeError:
         raise DimError("only integers, slices, None, Ellipsis, and tensors, arrays or lists of integers or bools can be "
                        f"indices, got {type(k).__name__}") from None

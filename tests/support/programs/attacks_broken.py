@@ -600,6 +600,19 @@ a = A(); a.k = 1
 def fn(x): return x * a.k, vars(a)
 def turn(i):
     if i == 4: a.k = 2
+### index_that_is_a_bool
+class At:
+    def __init__(self, n): self.n = n
+    def __index__(self): return self.n
+at = At(1)
+def fn(x): return x[at], x[at:]
+def turn(i):
+    if i == 3: at.n = True
+### rates_of_a_schedule_of_an_own_class
+class Own(optim.lr_scheduler.StepLR): pass
+w = nn.Parameter(ingot.ones(3)); opt = optim.SGD([w], 0.1); schedule = Own(opt, 2)
+def fn(x): return x, schedule.get_last_lr(), opt.param_groups[0]["lr"], schedule.last_epoch
+def turn(i): opt.step(); schedule.step()
 '''
 
 
