@@ -7,8 +7,8 @@ from operator import attrgetter, call, eq, is_
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.parameter import UninitializedTensorMixin
-from ...runtime.optim.optimizer import step_hooks
-from .guards import Condition, StructureCondition
+from ...runtime.optim.optimizer import all_hooks
+from .guards import Condition, ReadCondition, StructureCondition
 from .memory_order import layout_of
 
 _array_of, _history_of = attrgetter("_a"), attrgetter("_node.__class__")
@@ -81,11 +81,16 @@ class StructureReading(StructureCondition):
         return self._text
 
 
-def step_hooks_guard(optimizer) -> StructureReading:
-    """Guard the hooks around the steps of an optimizer."""
-    return StructureReading(("step hooks", id(optimizer)), lambda: step_hooks(optimizer),
+def optimizer_hooks_guard(optimizer) -> StructureReading:
+    """Guard the hooks around the steps of an optimizer, and those of its state dict."""
+    return StructureReading(("optimizer hooks", id(optimizer)), lambda: all_hooks(optimizer),
                             lambda now, before: all(map(_are_same, now, before)),
-                            f"the hooks around the steps of {type(optimizer).__name__} are others than before")
+                            f"the hooks of {type(optimizer).__name__} are others than before")
+
+
+def option_names_guard(group) -> ReadCondition:
+    """Guard the names of the options in a group of an optimizer, in their order."""
+    return ReadCondition(("option names", id(group)), lambda: tuple(group), tuple(group), "the options of an optimizer's group")
 
 
 def hooks_guard(leaves) -> StructureReading:

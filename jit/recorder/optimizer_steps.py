@@ -6,8 +6,15 @@ from ...ir import dtype as dt
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import SymFloat, hint
 from ...runtime.core.tensor import Tensor, wrap
-from ...runtime.optim.optimizer import NUMPY_FLOATS, numeric_options, step_hooks
-from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, step_hooks_guard
+from ...runtime.optim.optimizer import NUMPY_FLOATS, all_hooks, numeric_options
+from ..guards.state_guards import (
+    GroupsGuard,
+    OptimizerGuard,
+    OptionGuard,
+    OptionNumber,
+    optimizer_hooks_guard,
+    option_names_guard,
+)
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.numpy_scalars import SymScalar, stands_for_number
 from ..proxies.threads import mapped
@@ -36,9 +43,13 @@ class OptimizerLog:
     def step_called(self, optimizer):
         """`step()` was called on an optimizer, perhaps of a user's class; its hooks run around the step."""
         self.makes_state = self.is_own(optimizer)
-        self._recorder.guards.append(step_hooks_guard(optimizer))
-        before, after = step_hooks(optimizer)
-        self._recorder.meets_hooks(f"a hook of {type(optimizer).__name__}", [*before, *after])
+        self.runs_hooks(optimizer)
+
+    def runs_hooks(self, optimizer):
+        """Guard the hooks of an optimizer, some of which are about to run."""
+        self._recorder.guards.append(optimizer_hooks_guard(optimizer))
+        hooks = [hook for at_event in all_hooks(optimizer) for hook in at_event]
+        self._recorder.meets_hooks(f"a hook of {type(optimizer).__name__}", hooks)
 
     def updating(self, optimizer):
         self.makes_state = self.is_own(optimizer)
@@ -88,6 +99,43 @@ class OptimizerLog:
             else:
                 self._recorder.guards.append(guard)
         return seen
+
+    def shown(self, optimizer) -> list:
+        """Return the groups of an optimizer as its text and its state dict show them. Rates are read anew by every call, and so
+        are numbers that were seen to change. All else is guarded, the states included."""
+        self._guard_all_but_options(optimizer)
+        return [{key: self._shown_option(group, key, value) for key, value in group.items()}
+                for group in optimizer.param_groups]
+
+    def copying(self, optimizer):
+        """Guard the state and the options of an optimizer that is copied."""
+        self._guard_all_but_options(optimizer)
+        for group in optimizer.param_groups:
+            self._recorder.guards += [OptionGuard(group, key, value) for key, value in group.items()
+                                      if not self._is_known_option(group, key, value)]
+
+    def _guard_all_but_options(self, optimizer):
+        if self.is_own(optimizer):
+            return
+        guards = self._recorder.guards
+        if not any(type(guard) is OptimizerGuard and guard.optimizer is optimizer for guard in guards):    # (of a step before)
+            guards.append(OptimizerGuard(optimizer, self._replaced))
+        guards += [GroupsGuard(optimizer), *[option_names_guard(group) for group in optimizer.param_groups]]
+
+    def _is_known_option(self, group, key, value) -> bool:
+        """Return whether an option is a tensor, or what the run has given it."""
+        is_own = any(group is g for own in self._own for g in own.param_groups)
+        return (is_own or key == "params" or isinstance(value, Tensor) or self.is_written(group, key) or has_reads(value)
+                or stands_for_number(value))
+
+    def _shown_option(self, group, key, value):
+        if self._is_known_option(group, key, value):
+            return value
+        guard = OptionGuard(group, key, value)
+        if type(value) is float and (key == "lr" or guard.place in self._changing):
+            return LazyScalar(self._recorder, self._scalar(OptionNumber(group, key)), value)
+        self._recorder.guards.append(guard)
+        return value
 
     def _computed(self, number) -> Tensor:
         t, r = wrap(np.asarray(hint(number), np.float64)), self._recorder

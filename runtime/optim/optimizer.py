@@ -66,7 +66,8 @@ def _number(value):
 
 
 _EVERY: dict[str, Any] = {"pre": HookTable(), "post": HookTable()}
-_NONE: dict[str, Any] = {"pre": {}, "post": {}}
+_EVENTS = "pre", "post", "state_pre", "state_post", "load_pre", "load_post"
+_NONE: dict[str, Any] = {name: {} for name in _EVENTS}
 
 
 def register_optimizer_step_pre_hook(hook):
@@ -83,6 +84,12 @@ def step_hooks(optimizer) -> tuple[list, list]:
     """Return (hooks before a step, hooks after it)."""
     own = vars(optimizer).get("_hooks", _NONE)
     return [*_EVERY["pre"].values(), *own["pre"].values()], [*own["post"].values(), *_EVERY["post"].values()]
+
+
+def all_hooks(optimizer) -> list[list]:
+    """Return the hooks of an optimizer by event; those of every optimizer are among the hooks of its steps."""
+    own = vars(optimizer).get("_hooks", _NONE)
+    return [*step_hooks(optimizer), *[[*own[event].values()] for event in _EVENTS[2:]]]
 
 
 def hooked(step):
@@ -396,7 +403,12 @@ class Optimizer:
     @cached_property
     def _hooks(self) -> dict:
         """Return the hooks by event; made late, since subclasses may skip `__init__`."""
-        return {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+        return {name: HookTable() for name in _EVENTS}
+
+    def _hooks_at(self, event: str) -> list:
+        if tls.m.recorder is not None:
+            tls.m.recorder.optimizers.runs_hooks(self)
+        return [*self.__dict__.get("_hooks", _NONE)[event].values()]
 
     def register_step_pre_hook(self, hook):
         """Call hook(optimizer, args, kwargs) before each step; args begin with the optimizer, a result replaces both."""
@@ -424,12 +436,17 @@ class Optimizer:
 
     # State.
 
+    def _shown_groups(self) -> list:
+        """Return the groups for code that shows all their options and may show the states."""
+        recorder = tls.m.recorder
+        return self.param_groups if recorder is None else recorder.optimizers.shown(self)
+
     def state_dict(self):
         """Return {"state": states by parameter number, "param_groups": options with parameter numbers}."""
-        for hook in list(self._hooks["state_pre"].values()):
+        for hook in self._hooks_at("state_pre"):
             hook(self)
         numbers, groups = {}, []
-        for group in self.param_groups:
+        for group in self._shown_groups():
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
             options = {k: v for k, v in group.items() if k != "params"}
@@ -437,7 +454,7 @@ class Optimizer:
         state = {numbers.get(id(k), k) if isinstance(k, Tensor) else k:
                  dict(v) if isinstance(v, State) else v for k, v in self.state.items() if not isinstance(v, State) or v}
         found = {"state": state, "param_groups": groups}
-        for hook in list(self._hooks["state_post"].values()):
+        for hook in self._hooks_at("state_post"):
             replaced = hook(self, found)
             found = found if replaced is None else replaced
         return found
@@ -445,7 +462,7 @@ class Optimizer:
     def load_state_dict(self, state_dict):
         """Load options and state from a state_dict() of another optimizer."""
         state_dict = dict(state_dict)
-        for hook in list(self._hooks["load_pre"].values()):
+        for hook in self._hooks_at("load_pre"):
             replaced = hook(self, state_dict)
             state_dict = state_dict if replaced is None else replaced
         saved = state_dict["param_groups"]
@@ -470,10 +487,12 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": [
             {**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
             for mine, theirs in zip(self.param_groups, saved)]})
-        for hook in list(self._hooks["load_post"].values()):
+        for hook in self._hooks_at("load_post"):
             hook(self)
 
     def __getstate__(self):
+        if tls.m.recorder is not None:
+            tls.m.recorder.optimizers.copying(self)
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
@@ -482,7 +501,7 @@ class Optimizer:
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
+        for i, group in enumerate(self._shown_groups()):
             lines += [*[""] * (i > 0), f"Parameter Group {i}"]
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])

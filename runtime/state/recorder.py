@@ -52,10 +52,13 @@ class OptimizerEvents(Protocol):
     def makes_state(self) -> bool: ...                      # whether new state belongs to an optimizer of the recorded run
     def created(self, optimizer): ...                       # an optimizer was created
     def step_called(self, optimizer): ...                   # `step()` was called; its hooks have not run
+    def runs_hooks(self, optimizer): ...                    # some of its hooks are about to run
     def updating(self, optimizer): ...                      # an optimizer is about to update its parameters
     def clearing(self, optimizer): ...                      # the gradients of all parameters are about to be dropped
     def state_replaced(self, state, name): ...              # an entry of a parameter's state is about to be replaced
     def options(self, group) -> dict: ...                   # return options with tensors for the numbers that change
+    def shown(self, optimizer) -> list: ...                 # return its groups as texts and state dicts show them
+    def copying(self, optimizer): ...                       # a copy is about to take its options and its state
 
 
 class SwapEvents(Protocol):

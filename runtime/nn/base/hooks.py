@@ -28,30 +28,39 @@ def objects_of(hooks) -> list:
 
 
 class Hooks:
-    """The hooks of one module, or of all modules."""
+    """The hooks of one module, or of all modules. It is true if calls of the module have hooks; those of its state dict do not
+    count."""
 
-    __slots__ = ("__weakref__", "always", "backward", "backward_pre", "forward", "forward_pre", "with_kwargs")
+    __slots__ = ("__weakref__", "always", "backward", "backward_pre", "forward", "forward_pre", "load_post", "load_pre",
+                 "state_post", "state_pre", "with_kwargs")
 
     def __init__(self):
         self.forward_pre = HookTable()
         self.forward = HookTable()
         self.backward_pre = HookTable()
         self.backward = HookTable()
+        self.state_pre = HookTable()
+        self.state_post = HookTable()
+        self.load_pre = HookTable()
+        self.load_post = HookTable()
         self.with_kwargs = set()
         self.always = set()
 
     def __bool__(self):
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
+    def _tables(self) -> tuple:
+        calls = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
+        of_state = self.state_pre or self.state_post or self.load_pre or self.load_post
+        return calls + ((self.state_pre, self.state_post, self.load_pre, self.load_post) if of_state else ())
+
     def numbers(self) -> tuple:
         """Return the numbers of the hooks in call order, which no other hook ever has."""
-        tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
-        return tuple([table.numbers() for table in tables])
+        return tuple([table.numbers() for table in self._tables()])
 
     def objects(self) -> list:
         """Return the hook objects and the owners of hook methods."""
-        tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
-        return objects_of([hook for table in tables for hook in table.values()])
+        return objects_of([hook for table in self._tables() for hook in table.values()])
 
     def __reduce__(self):
         state = {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}

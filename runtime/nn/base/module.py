@@ -1,6 +1,5 @@
 """Module: the base class of everything that owns parameters."""
 
-from collections import OrderedDict
 from types import FunctionType
 
 from ....ir.errors import ArgumentError, DTypeError, IngotError
@@ -27,9 +26,7 @@ class NoForward(IngotError, NotImplementedError):
 
 def _tables():
     return {"_parameters": Table(), "_buffers": Table(), "_modules": Table(), "_non_persistent_buffers_set": set(),
-            "_hooks": Hooks(),
-            "_state_hooks": {"state_pre": OrderedDict(), "state_post": OrderedDict(), "load_pre": OrderedDict(),
-                             "load_post": OrderedDict()}, "training": True}
+            "_hooks": Hooks(), "training": True}
 
 
 _NAMED = ("_parameters", "_buffers", "_modules")

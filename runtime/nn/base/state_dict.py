@@ -46,7 +46,7 @@ class StateMethods:
     """Methods of Module for state dicts."""
 
     _version: Any
-    _state_hooks: Any
+    _hooks: Any
     _modules: dict
     _parameters: dict
     _buffers: dict
@@ -58,12 +58,12 @@ class StateMethods:
         local = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local
-        for hook in list(self._state_hooks["state_pre"].values()):
+        for hook in list(self._hooks.state_pre.values()):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for path, child in self._children_in_state(prefix):
             child.state_dict(destination=destination, prefix=path, keep_vars=keep_vars)
-        for hook in list(self._state_hooks["state_post"].values()):
+        for hook in list(self._hooks.state_post.values()):
             replaced = hook(self, destination, prefix, local)
             destination = destination if replaced is None else replaced
         return destination
@@ -122,13 +122,13 @@ class StateMethods:
         for path, child in self._children_in_state(prefix):
             child._load_tree(state, path, assign, report)
         keys = IncompatibleKeys(report.missing, report.unexpected)
-        for hook in list(self._state_hooks["load_post"].values()):
+        for hook in list(self._hooks.load_post.values()):
             if hook(self, keys) is not None:
                 raise StateDictError("a load_state_dict post hook edits the lists it is given and returns nothing")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Copy this module's own tensors, not its children's, and record mismatches."""
-        for hook in list(self._state_hooks["load_pre"].values()):
+        for hook in list(self._hooks.load_pre.values()):
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
         own = dict(self._own_state())
@@ -158,25 +158,25 @@ class StateMethods:
 
     def register_state_dict_pre_hook(self, hook):
         """Call hook(module, prefix, keep_vars) before the module's state is collected."""
-        return add_hook(self._state_hooks["state_pre"], hook)
+        return add_hook(self._hooks.state_pre, hook)
 
     def register_state_dict_post_hook(self, hook):
         """Call hook(module, state_dict, prefix, local_metadata) after the module's state is collected; it may edit the dict."""
-        return add_hook(self._state_hooks["state_post"], _ReturnsNothing(hook))
+        return add_hook(self._hooks.state_post, _ReturnsNothing(hook))
 
     def _register_state_dict_hook(self, hook):
-        return add_hook(self._state_hooks["state_post"], hook)
+        return add_hook(self._hooks.state_post, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
-        return add_hook(self._state_hooks["load_pre"], hook)
+        return add_hook(self._hooks.load_pre, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return add_hook(self._state_hooks["load_pre"], hook if with_module else _WithoutModule(hook))
+        return add_hook(self._hooks.load_pre, hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook):
         """Call hook(module, incompatible_keys) after loading; it may edit the lists of keys."""
-        return add_hook(self._state_hooks["load_post"], hook)
+        return add_hook(self._hooks.load_post, hook)
 
 
 class _ReturnsNothing:

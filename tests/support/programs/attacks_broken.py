@@ -613,6 +613,53 @@ class Own(optim.lr_scheduler.StepLR): pass
 w = nn.Parameter(ingot.ones(3)); opt = optim.SGD([w], 0.1); schedule = Own(opt, 2)
 def fn(x): return x, schedule.get_last_lr(), opt.param_groups[0]["lr"], schedule.last_epoch
 def turn(i): opt.step(); schedule.step()
+### hooks_of_state_dicts
+net = nn.Linear(2, 2)
+def fn(x): return x, {n: v * 1 for n, v in net.state_dict().items()}
+def turn(i):
+    if i == 2: net.register_state_dict_pre_hook(lambda m, prefix, keep: m.bias.data.zero_())
+    if i == 4: net.register_state_dict_post_hook(lambda m, state, prefix, local: state.update(more=ingot.ones(1)))
+### hooks_of_loading
+net = nn.Linear(2, 2); state = {"weight": ingot.ones(2, 2), "other": ingot.ones(1)}
+def fn(x):
+    r = net.load_state_dict(state, strict=False)
+    return net(x[:2]), list(r.missing_keys), list(r.unexpected_keys)
+def turn(i):
+    if i == 2: net.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
+    if i == 4: net.register_load_state_dict_pre_hook(lambda m, state, *a: state.pop("other"))
+### hooks_of_an_optimizers_state_dict
+class Own(optim.SGD): pass
+w = nn.Parameter(ingot.ones(2)); opt = Own([w], 0.1)
+def fn(x):
+    opt.zero_grad(); (w * x[:2]).sum().backward(); opt.step()
+    return list(opt.state_dict()), w.detach() * 1
+def turn(i):
+    if i == 2: opt.register_state_dict_post_hook(lambda o, state: state.update(more=1))
+    if i == 4: opt.register_state_dict_pre_hook(lambda o: w.data.zero_())
+### options_that_an_optimizer_shows
+w = nn.Parameter(ingot.ones(2)); opt = optim.Adam([w], 0.1)
+def fn(x): return x, opt.state_dict(), f"{opt}"
+def turn(i):
+    if i == 1: opt.param_groups[0]["lr"] = 0.5
+    if i == 2: w.sum().backward(); opt.step()
+    if i == 3: opt.param_groups[0]["more"] = "a"
+    if i == 4: opt.param_groups[0]["betas"] = (0.5, 0.6)
+    if i == 5: opt.add_param_group({"params": [nn.Parameter(ingot.ones(1))]})
+### rate_in_the_state_dict_of_a_step
+w = nn.Parameter(ingot.ones(2)); opt = optim.SGD([w], 0.1, momentum=0.9)
+def fn(x):
+    opt.zero_grad(); (w * x[:2]).sum().backward(); opt.step()
+    return opt.state_dict()["param_groups"][0]["lr"], w.detach() * 1
+def turn(i): opt.param_groups[0]["lr"] = 0.1 / (i + 1)
+### copied_optimizer
+w = nn.Parameter(ingot.ones(2)); opt = optim.SGD([w], 0.1, momentum=0.9)
+def fn(x):
+    other = copy.deepcopy(opt)
+    return other.param_groups[0]["lr"] * x, other.param_groups[0]["params"][0] * 1
+def turn(i):
+    if i == 2: opt.param_groups[0]["lr"] = 0.2
+    if i == 3: w.data.add_(1)
+    if i == 4: opt.param_groups[0]["params"][0] = nn.Parameter(ingot.zeros(2))
 '''
 
 
