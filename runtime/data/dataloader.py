@@ -7,6 +7,7 @@ from types import GenericAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from ..backends import accelerator
+from ..core.random import draw_key
 from ..state.messages import warn
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -173,7 +174,7 @@ class InProcess:
     """Batches fetched in this process, which draw from its global generators like any other code."""
 
     def __init__(self, loader):
-        drawn_seed(loader.generator)                     # as with workers, so that both shuffle alike
+        draw_key(loader.generator)                       # as with workers, so that both shuffle alike
         self.indices = iter(loader._index_sampler)       # iter() once: samplers that are their own iterators restart
         first = next(self.indices, _NONE)                # samplers draw now, as with workers
         self.ahead = [] if first is _NONE else [first]

@@ -13,7 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 def drawn_seed(generator=None) -> int:
     """Return a 64-bit seed from a generator (by default the default one)."""
-    seed, call = draw_key(generator)._a.tolist()
+    seed, call = draw_key(generator).tolist()        # (which a recorder hears of)
     return (seed * 0x9E3779B97F4A7C15 + (call + 1) * 0xD1B54A32D192ED03) % 2 ** 64
 
 

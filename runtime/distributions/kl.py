@@ -8,6 +8,7 @@ from ...ir.ops.nn.activations import softplus
 from ..api.register.register import FUNCTIONS
 from ..linalg import linalg
 from ..state.messages import warn
+from ..state.switches import question
 from .categorical import Categorical, OneHotCategorical
 from .composite import Independent, TransformedDistribution
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
@@ -47,9 +48,15 @@ def _find(type_p, type_q):
     return _KL_REGISTRY[fitting[near.index(by_left)]]
 
 
+@question
+def kl_rule(type_p, type_q):
+    """Return the function for the divergence between two families, or None."""
+    return _find(type_p, type_q)
+
+
 def kl_divergence(p, q):
     """Return KL(p || q), the expectation under p of log p - log q, for each entry of the batch."""
-    rule = _find(type(p), type(q))  # type: ignore[arg-type]
+    rule = kl_rule(type(p), type(q))
     if rule is None:
         raise NotImplementedError(f"no KL divergence is registered for p of type {type(p).__name__} and q of type "
                                   f"{type(q).__name__}; add one with register_kl")

@@ -660,6 +660,37 @@ def turn(i):
     if i == 2: opt.param_groups[0]["lr"] = 0.2
     if i == 3: w.data.add_(1)
     if i == 4: opt.param_groups[0]["params"][0] = nn.Parameter(ingot.zeros(2))
+### datasets
+U = ingot.utils.data
+a, b = U.TensorDataset(ingot.arange(6.0)), [1.0, 2.0]; sub = U.Subset(a, [0, 2]); both = U.ConcatDataset([sub, b])
+def fn(x): return sub[1][0] * x, both[3], len(both), len(sub)
+def turn(i):
+    if i == 2: sub.indices[1] = 4
+    if i == 3: sub.indices = [5, 5, 5]; b[1] = 7.0
+    if i == 4: sub.dataset = U.TensorDataset(ingot.ones(6))
+    if i == 5: both.datasets.reverse()
+### loaders_and_samplers
+U = ingot.utils.data; data = [ingot.ones(2), ingot.zeros(2)]
+order = U.SequentialSampler(data); batches = U.BatchSampler(order, 2, False); loader = U.DataLoader(data, batch_sampler=batches)
+def fn(x): return [b.sum() * x for b in loader], len(loader), list(batches), list(order)
+def turn(i):
+    if i == 1: data.append(ingot.ones(2) * 3)
+    if i == 2: batches.batch_size = 1
+    if i == 3: batches.drop_last = True
+    if i == 4: order.data_source = range(2)
+    if i == 5: loader.collate_fn = lambda b: b[0] * 10
+### seeds_of_loaders
+U = ingot.utils.data; data = U.TensorDataset(ingot.arange(6.0)); shuffled = U.DataLoader(data, batch_size=2, shuffle=True)
+drawn = U.RandomSampler(range(5), replacement=True)
+def fn(x): return [b[0] * 1 for b in shuffled], list(drawn)
+### rules_of_divergences
+D = ingot.distributions
+class Own(D.Normal): pass
+p, q = Own(0.0, 1.0), D.Normal(ingot.zeros(3), 2.0)
+def fn(x): return D.kl_divergence(p, q) * x
+def turn(i):
+    if i == 2: D.register_kl(Own, D.Normal)(lambda p, q: ingot.ones(3) * 7)
+    if i == 4: D.register_kl(Own, D.Normal)(lambda p, q: ingot.ones(3) * 9)
 '''
 
 
