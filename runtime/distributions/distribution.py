@@ -6,10 +6,21 @@ from ..autograd.grad_mode import no_grad
 from ..core.tensor import Size, Tensor
 from ..state.messages import warn
 from ..state.mode import tls
+from ..state.switches import Switch
 from . import constraints
 from .parameters import lazy_property
 
 __all__ = ["Distribution", "ExponentialFamily"]
+
+
+_validates = Switch("whether distributions check their arguments", __debug__)
+
+
+class _Default:
+    """Attribute that has the value of a switch, until an object gets its own."""
+
+    def __get__(self, owner, kind=None) -> bool:
+        return _validates.get()
 
 
 class Distribution:
@@ -23,14 +34,14 @@ class Distribution:
     has_enumerate_support = False
     arg_constraints: dict = {}
     _tensors: tuple = ()
-    _validate_args = __debug__
+    _validate_args = _Default()
 
     @staticmethod
     def set_default_validate_args(value: bool):
         """Set whether new distributions validate parameters and values by default."""
         if value not in (True, False):
             raise ArgumentError(f"set_default_validate_args takes a bool, got {value!r}")
-        Distribution._validate_args = value
+        _validates.set(value)
 
     def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)

@@ -1,6 +1,7 @@
 """Hooks of modules: callbacks around forward and backward, and on registration of parameters, buffers and children."""
 
 import types
+from functools import partial
 from typing import Any
 
 from ....ir.errors import ArgumentError, AutogradError
@@ -313,6 +314,9 @@ def register_module_module_registration_hook(hook) -> RemovableHandle:
 
 def after_hooks(hooks: HookTable, module, name: str, value) -> Any:
     """Return the value that a module keeps, after the hooks of its kind."""
+    recorder = tls.m.recorder
+    if recorder is not None:
+        recorder.asked("registration_hooks", partial(hooks.numbers))
     for hook in list(hooks.values()):
         found = hook(module, name, value)
         value = value if found is None else found

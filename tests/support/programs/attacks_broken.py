@@ -691,6 +691,22 @@ def fn(x): return D.kl_divergence(p, q) * x
 def turn(i):
     if i == 2: D.register_kl(Own, D.Normal)(lambda p, q: ingot.ones(3) * 7)
     if i == 4: D.register_kl(Own, D.Normal)(lambda p, q: ingot.ones(3) * 9)
+### default_check_of_distributions
+D = ingot.distributions
+def fn(x):
+    try: D.Normal(x, -1.0)
+    except ValueError: return "refused", x
+    return "made", x
+def turn(i):
+    if i == 2: D.Distribution.set_default_validate_args(False)
+    if i in (0, 4): D.Distribution.set_default_validate_args(True)
+### hooks_on_registration
+net = nn.Module(); net.register_buffer("c", ingot.zeros(3)); seen = []; handles = []
+def note(m, name, b): seen.append(name); return b * 10
+def fn(x): net.register_buffer("c", x + 1); return net.c * 1, len(seen)
+def turn(i):
+    if i == 2: handles.append(nn.modules.module.register_module_buffer_registration_hook(note))
+    if i == 4: handles.pop().remove()
 '''
 
 
