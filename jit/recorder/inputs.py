@@ -84,7 +84,8 @@ class InputTable:
         leaf = r.gradients.position_of_owner(t)
         root = self.root_of(t) if leaf is None else t
         if r.random.is_state(root):
-            r.refuse("it uses the state of a random generator as a tensor", "take it outside of the function")
+            r.refuse("it uses, or leaves outside, the state of a random generator that it takes",
+                     "take it outside of the function", r.random.line_of_state(root))
         known = r.cell_of(t)
         if known is not None and known.root is None:        # another tensor over memory that the function made
             base = root.__dict__.get("_traced")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import wrap
 from .recording import Source
 
@@ -54,7 +55,7 @@ class RandomStreams:
     def __init__(self, recorder):
         self._recorder = recorder
         self._streams: dict = {}        # by id of a generator
-        self._states: dict = {}         # id of a tensor: (state that the function took, of which generator, place)
+        self._states: dict = {}         # id of a tensor: (state that the function took, of which generator, place, line)
 
     def places(self) -> dict:
         """Return where each generator stands now, by id."""
@@ -81,14 +82,18 @@ class RandomStreams:
         self._recorder.inputs.enter(t, Source("key", draw))
 
     def took_state(self, generator, state):
-        self._states[id(state)] = state, generator, self._stream(generator).now
+        self._states[id(state)] = state, generator, self._stream(generator).now, user_line()
+
+    def line_of_state(self, t):
+        """Return the line of the user's that took a state."""
+        return self._states[id(t)][3]
 
     def is_state(self, t) -> bool:
         """Return whether a tensor is a generator's state, which is another one at each call."""
         return id(t) in self._states
 
     def puts_state(self, generator, state):
-        _, owner, place = self._states.get(id(state), (None, None, None))
+        _, owner, place, _ = self._states.get(id(state), (None, None, None, None))
         if owner is not generator:
             self._recorder.refuse("it puts a random generator into a state that it did not take from it itself",
                                   "do so outside of the function, or seed it")

@@ -59,7 +59,8 @@ class Unseen(Exception):
         exact = self.how in ("int", "float")
         hint = ("a number that item() gives may be computed with, and need not be the same" if exact else
                 "keep it in tensors (where, masks), or use it outside")
-        return f"{self.how}() gave {readable(self.value)}, a value not seen before; {hint}{errors.at(self.place)}"
+        how = "int" if self.how == "size" else self.how
+        return f"{how}() gave {readable(self.value)}, a value not seen before; {hint}{errors.at(self.place)}"
 
 
 class Failed(Exception):
