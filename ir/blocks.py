@@ -6,29 +6,17 @@ instruction. An `__exit__` in C has no frame, and no signal is handled between t
 which handles none before the `finally` around its `yield`.
 """
 
+from _io import _IOBase  # (io.IOBase has a metaclass, too)
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import wraps
-from io import IOBase
+from itertools import starmap
 from operator import call
 from typing import Any
 
 
-def block(function: Callable[..., tuple[Callable, Callable]]) -> Callable[..., "Block"]:
-    """Decorate a function that returns (the function that begins a block, the one that puts back what it changes).
-
-    `with` gives what the first one returns. The second is called, too, if an exception ends the first one, and once more if one
-    ends itself: it can be repeated.
-    """
-    @wraps(function)
-    def make(*args, **kwargs):
-        return Block(function, args, kwargs)
-
-    return make
-
-
-class Block(IOBase, ContextDecorator):
-    """A block of the decorator above.
+class Block(_IOBase, ContextDecorator):
+    """A context manager and decorator, which may be entered again inside of itself.
 
     `IOBase.__exit__` is code in C that calls `close`. Here that is code in C, too, which takes the innermost of the entered
     blocks and closes its generator. Nothing else of files is used.
@@ -36,18 +24,28 @@ class Block(IOBase, ContextDecorator):
 
     closed = True           # so nothing is closed where the object goes
 
-    def __init__(self, function, args, kwargs):
-        self._call = function, args, kwargs
-        self._entered: list = []        # the `close` of each generator
-        self.close = map(call, iter(self._entered.pop, None)).__next__
+    def __init__(self):
+        self._entered: list = []        # (function in C that puts back what the block changes, arguments), the innermost last
+        self.close = starmap(call, iter(self._entered.pop, None)).__next__
 
-    def _recreate_cm(self):
-        return Block(*self._call)
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name not in ("_entered", "close")}
+
+    def __setstate__(self, state):
+        Block.__init__(self)
+        vars(self).update(state)
+
+    def around(self) -> tuple[Callable, Callable]:
+        """Return (the function that begins a block, the one that puts back what it changes).
+
+        `with` gives what the first one returns. The second is called, too, if an exception ends the first one, and once more
+        if one ends itself: it can be repeated.
+        """
+        raise NotImplementedError
 
     def __enter__(self) -> Any:
-        function, args, kwargs = self._call
-        steps = _steps(*function(*args, **kwargs))
-        self._entered += (steps.close,)
+        steps = _steps(*self.around())
+        self._entered += ((steps.close,),)
         try:
             return next(steps)
         except BaseException:
@@ -64,3 +62,25 @@ def _steps(begin, put_back):
         except BaseException:
             put_back()
             raise
+
+
+def block(function: Callable[..., tuple[Callable, Callable]]) -> Callable[..., Block]:
+    """Decorate a function that returns what `Block.around` does."""
+    @wraps(function)
+    def make(*args, **kwargs):
+        return _BlockOf(function, args, kwargs)
+
+    return make
+
+
+class _BlockOf(Block):
+    def __init__(self, function, args, kwargs):
+        super().__init__()
+        self._call = function, args, kwargs
+
+    def _recreate_cm(self):
+        return _BlockOf(*self._call)
+
+    def around(self):
+        function, args, kwargs = self._call
+        return function(*args, **kwargs)

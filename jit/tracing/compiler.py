@@ -4,6 +4,7 @@ import functools
 import warnings
 
 from ...ir import config
+from ...ir.blocks import Block
 from ...ir.errors import ArgumentError
 from ...ir.weak_table import WeakTable
 from ...runtime.state.mode import tls
@@ -74,7 +75,7 @@ def allow_in_graph(fn):
 nested_compile_region = assume_constant_result = allow_in_graph
 
 
-class set_stance:
+class set_stance(Block):
     """Set how traced functions of this thread run from now on, or inside of `with`: "force_eager" uncompiled, "default"
     compiled. "eager_on_recompile" is "default": a call of another kind is recorded as it runs."""
 
@@ -85,13 +86,11 @@ class set_stance:
             raise ArgumentError(f"set_stance: stance is one of {', '.join(map(repr, self.STANCES))}, got {stance!r}")
         if skip_guard_eval_unsafe or force_backend not in (None, *TRACED):
             raise ArgumentError("set_stance: guards are always asked, and there is one backend")
+        super().__init__()
         self._before = config.hold(jit=stance != "force_eager" and config.process_settings().jit)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        config.overridden.settings = self._before
+    def around(self):
+        return lambda: self, functools.partial(setattr, config.overridden, "settings", self._before)
 
 
 def is_compiling() -> bool:

@@ -7,9 +7,9 @@ steps autocast ignores (same file).
 """
 
 import weakref
-from contextlib import ContextDecorator
 
 from ...ir import dtype as dt
+from ...ir.blocks import Block
 from ...ir.errors import ArgumentError, DeviceError, DTypeError, kind_of
 from ...ir.ops.core.elementwise import cast
 from ..api.register.register import FUNCTIONS
@@ -164,7 +164,7 @@ def _install(casting):
     m.refresh()
 
 
-class autocast(ContextDecorator):
+class autocast(Block):
     """Context manager and decorator: matrix products, convolutions and attention run in `dtype`, losses in float32.
 
     `dtype` is by default bfloat16 on the CPU, float16 on GPUs. On GPUs exponentials, powers, sums and softmax are float32,
@@ -172,11 +172,11 @@ class autocast(ContextDecorator):
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        super().__init__()
         self.device = _checked_kind(device_type)
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dt.as_dtype(dtype)
         self._enabled = bool(enabled) and self._possible()
         self._cache_enabled = cache_enabled
-        self._before = []
 
     def _possible(self) -> bool:
         if not available(self.device):
@@ -193,22 +193,24 @@ class autocast(ContextDecorator):
             raise DTypeError(f"autocast() as a decorator takes a function, got {kind_of(func)}")
         return super().__call__(func)
 
-    def __enter__(self):
-        before = tls.m.autocast
-        keeps = _caches.peek() if self._cache_enabled is None else self._cache_enabled
-        self._before.append((before, _dtypes[self.device].peek()))
-        _dtypes[self.device].set(self.fast_dtype, is_restored=True)
-        _install(_with(before, self.device, self.fast_dtype if self._enabled else None, keeps))
-        return self
+    def around(self):
+        before, switch = tls.m.autocast, _dtypes[self.device]
+        set_dtype, put_back_dtype = switch.around(self.fast_dtype)
 
-    def __exit__(self, *exc):
-        inside = tls.m.autocast
-        before, dtype = self._before.pop()
-        if inside is not None:
-            inside.forget()
-        _dtypes[self.device].put(dtype)
-        _install(before)
-        return False
+        def begin():
+            keeps = _caches.peek() if self._cache_enabled is None else self._cache_enabled
+            set_dtype()
+            _install(_with(before, self.device, self.fast_dtype if self._enabled else None, keeps))
+            return self
+
+        def put_back():
+            inside = tls.m.autocast
+            if inside is not None:
+                inside.forget()
+            put_back_dtype()
+            _install(before)
+
+        return begin, put_back
 
 
 def autocast_decorator(autocast_instance, func):

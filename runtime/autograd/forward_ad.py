@@ -7,6 +7,7 @@ and not under no_grad().
 
 from typing import NamedTuple
 
+from ...ir.blocks import Block
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import reshape
@@ -31,10 +32,14 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Open a level; only one can be open."""
-    if _LEVELS:
-        raise AutogradError("nested levels of forward_ad are not supported; use func.jvp inside of func.jvp")
+    _check_no_level()
     _LEVELS.append([])
     return 0
+
+
+def _check_no_level():
+    if _LEVELS:
+        raise AutogradError("nested levels of forward_ad are not supported; use func.jvp inside of func.jvp")
 
 
 def exit_dual_level(*, level=None):
@@ -44,14 +49,12 @@ def exit_dual_level(*, level=None):
     _LEVELS.pop()
 
 
-class dual_level:
+class dual_level(Block):
     """Context manager of a level for duals."""
 
-    def __enter__(self):
-        return enter_dual_level()
-
-    def __exit__(self, *exc):
-        exit_dual_level()
+    def around(self):
+        _check_no_level()
+        return enter_dual_level, _LEVELS.clear
 
 
 def make_dual(tensor, tangent, *, level=None) -> Tensor:

@@ -1,9 +1,11 @@
 """Grad mode: recording for differentiation, on and off per thread."""
 
 import inspect
-from contextlib import ContextDecorator
+from collections import deque
 from functools import wraps
+from itertools import starmap
 
+from ...ir.blocks import Block
 from ..state.mode import tls
 
 
@@ -31,13 +33,15 @@ def around_steps(fn, context):
     return steps
 
 
-class _Switch(ContextDecorator):
-    """Context manager and decorator that sets grad mode and restores it; re-entrant and per thread."""
+class _Switch(Block):
+    """Context manager and decorator that sets grad mode and restores it; re-entrant and per thread.
 
-    def __init__(self, grad: bool, inference: bool | None = None):
+    It sets attributes alone, so `__enter__` needs no generator: no signal is handled from its first instruction that sets one.
+    """
+
+    def __init__(self, grad: bool):
+        super().__init__()
         self._grad = grad
-        self._inference = inference
-        self._before: list = []
 
     def _recreate_cm(self):
         return type(self)(*self._arguments())
@@ -50,15 +54,9 @@ class _Switch(ContextDecorator):
 
     def __enter__(self):
         m = tls.m
-        self._before.append((m.grad, m.inference))
+        self._entered += ((setattr, m, "grad", m.grad),)
         m.grad = self._grad
-        if self._inference is not None:
-            m.inference = self._inference
         return self
-
-    def __exit__(self, *exc):
-        m = tls.m
-        m.grad, m.inference = self._before.pop()
 
 
 class no_grad(_Switch):
@@ -87,10 +85,17 @@ class inference_mode(_Switch):
 
     def __init__(self, mode: bool = True):
         self._mode = mode
-        super().__init__(not mode and tls.m.grad, mode)
+        super().__init__(not mode and tls.m.grad)
 
     def _arguments(self):
         return (self._mode,)
+
+    def __enter__(self):
+        m = tls.m
+        before = (m, "grad", m.grad), (m, "inference", m.inference)
+        self._entered += ((deque, starmap(setattr, before), 0),)
+        m.grad, m.inference = self._grad, self._mode
+        return self
 
 
 class set_grad_enabled(_Switch):
@@ -99,22 +104,22 @@ class set_grad_enabled(_Switch):
     def __init__(self, mode: bool):
         self._mode = mode
         super().__init__(bool(mode))
-        self._at_once: tuple | None = (tls.m.grad, tls.m.inference)
+        self._at_once: bool | None = tls.m.grad
         tls.m.grad = bool(mode)
 
     def _arguments(self):
         return (self._mode,)
 
     def __enter__(self):
-        before, self._at_once = self._at_once, None
-        super().__enter__()
-        if before is not None:
-            self._before[-1] = before
+        m = tls.m
+        self._entered += ((setattr, m, "grad", m.grad if self._at_once is None else self._at_once),)
+        self._at_once = None
+        m.grad = self._grad
         return self
 
     def __call__(self, fn):
         if self._at_once is not None:
-            tls.m.grad = self._at_once[0]
+            tls.m.grad = self._at_once
         return super().__call__(fn)
 
 

@@ -1,38 +1,41 @@
 """Hooks for saved tensors: a user's hook packs them in the forward, and unpacks them when backward needs them."""
 
+from functools import partial
+
+from ...ir.blocks import Block
 from ...ir.errors import AutogradError
 from ..core.placement import pinned
 from ..core.tensor import Tensor
 from ..state.mode import tls
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Block):
     """Context manager: tensors saved for gradients go through `pack_hook(tensor)`. The gradient rule reads
     `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values."""
 
     keeps_values = False     # whether unpacked values equal packed ones, as a trace assumes
 
     def __init__(self, pack_hook, unpack_hook):
+        super().__init__()
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-        self._before = []
 
-    def __enter__(self):
+    def around(self):
         if _forbidden():
             raise AutogradError(_forbidden()[-1])
         m = tls.m
         if m.recorder is not None and not self.keeps_values:
             m.recorder.refuse("it uses saved_tensors_hooks, and a trace decides itself what to keep",
                               "enter them around calls of the traced function, which then runs as it is, or leave them out")
-        self._before.append(m.saved_hooks)
-        m.saved_hooks = (_without_grad(self.pack_hook), _checked(self.unpack_hook))
-        m.refresh()
-        return self
+        hooks = _without_grad(self.pack_hook), _checked(self.unpack_hook)
+        return partial(_put, hooks, self), partial(_put, m.saved_hooks)
 
-    def __exit__(self, *exc):
-        m = tls.m
-        m.saved_hooks = self._before.pop()
-        m.refresh()
+
+def _put(hooks, result=None):
+    m = tls.m
+    m.saved_hooks = hooks
+    m.refresh()
+    return result
 
 
 def _without_grad(pack):
@@ -65,26 +68,26 @@ def _checked(unpack):
 
 def _forbidden() -> list:
     """Return the reasons of the disable_saved_tensors_hooks around this thread's code."""
-    reasons = getattr(tls, "no_saved_hooks", None)
-    if reasons is None:
-        reasons = tls.no_saved_hooks = []
-    return reasons
+    return getattr(tls, "no_saved_hooks", [])
 
 
-class disable_saved_tensors_hooks:
+def _forbid(reasons, result=None):
+    tls.no_saved_hooks = reasons
+    return result
+
+
+class disable_saved_tensors_hooks(Block):
     """Context manager: saved_tensors_hooks raises this message inside."""
 
     def __init__(self, error_message: str):
+        super().__init__()
         self.error_message = error_message
 
-    def __enter__(self):
+    def around(self):
         if tls.m.saved_hooks is not None:
             raise AutogradError(self.error_message)
-        _forbidden().append(self.error_message)
-        return self
-
-    def __exit__(self, *exc):
-        _forbidden().pop()
+        before = _forbidden()
+        return partial(_forbid, [*before, self.error_message], self), partial(_forbid, before)
 
 
 class save_on_cpu(saved_tensors_hooks):

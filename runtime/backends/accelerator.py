@@ -1,5 +1,6 @@
 """`ingot.accelerator`: functions of the current accelerator, whichever it is, with simple results without one."""
 
+from ...ir.blocks import Block
 from ...ir.errors import DeviceError
 from ..core.device import DRIVERS, Device, available
 from ..state.switches import LentSwitch, refuse_to_read
@@ -67,24 +68,20 @@ current_device_idx = current_device_index
 set_device_idx = set_device_index
 
 
-class device_index:
+class device_index(Block):
     """A context with another current accelerator; None changes nothing."""
 
     _kind: str | None = None        # of the accelerator; None is the current one
 
     def __init__(self, index, /):
+        super().__init__()
         self.index = index
-        self.before: list = []          # index to restore, per `with`
 
-    def __enter__(self):
-        if self.index is not None:
-            self.before.append(current_device.peek())
-            current_device.set(index_of(self.index, self._kind), is_restored=True)
-        return self
-
-    def __exit__(self, *exc):
-        if self.index is not None:
-            current_device.put(self.before.pop())
+    def around(self):
+        if self.index is None:
+            return lambda: self, tuple
+        set_index, put_back = current_device.around(index_of(self.index, self._kind))
+        return lambda: set_index() or self, put_back
 
 
 def synchronize(device=None, /):

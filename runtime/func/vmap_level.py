@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...ir.blocks import Block
 from ...ir.errors import ArgumentError, AutogradError, IngotError
 from ...ir.opdef.batch_rules import view_links
 from ...ir.opdef.op import NO_GRAD, Composite, Op
@@ -44,31 +45,35 @@ class Memory:
         return self.full._a
 
 
-class Level:
+class Level(Block):
     """One running vmap: a context in which dispatch asks it first."""
 
     def __init__(self, size: int, randomness: str = "error"):
         if randomness not in RANDOMNESS:
             raise ArgumentError(f"vmap: randomness must be one of {RANDOMNESS}, got {randomness!r}")
+        super().__init__()
         self.size, self.randomness = size, randomness
         self.sizes: Any = None
         self.leaves: set = set()        # leaves that are made inside
 
-    def __enter__(self):
+    def around(self):
         m = tls.m
-        self.outer, self.recorder, self.sizes = m.batched, m.recorder, m.sizes
-        m.batched = self
-        if self.recorder is not None:
-            m.recorder = cast(Recorder, SampleRecorder(self.recorder))
-        if self.sizes is not None:
-            m.sizes = self.size_of
-        m.refresh()
-        return self
+        before = self.outer, self.recorder, self.sizes = m.batched, m.recorder, m.sizes
 
-    def __exit__(self, *exc):
-        m = tls.m
-        m.batched, m.recorder, m.sizes = self.outer, self.recorder, self.sizes
-        m.refresh()
+        def begin():
+            m.batched = self
+            if self.recorder is not None:
+                m.recorder = cast(Recorder, SampleRecorder(self.recorder))
+            if self.sizes is not None:
+                m.sizes = self.size_of
+            m.refresh()
+            return self
+
+        def put_back():
+            m.batched, m.recorder, m.sizes = before
+            m.refresh()
+
+        return begin, put_back
 
     def run_outer(self, work, *args):
         """Run work one level further out."""

@@ -37,7 +37,10 @@ class check_sparse_tensor_invariants(Block):
 
     def __init__(self, enable=True):
         self.state = bool(enable)
-        super().__init__(checks_claims.around, (self.state,), {})
+        super().__init__()
+
+    def around(self):
+        return checks_claims.around(self.state)
 
     @staticmethod
     def is_enabled() -> bool:

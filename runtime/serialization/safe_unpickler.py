@@ -7,7 +7,6 @@ them, and calls only what the table, or the user by `add_safe_globals`, declares
 import io
 import pickletools
 from collections import Counter, OrderedDict, defaultdict
-from functools import partial
 
 import numpy as np
 
@@ -53,13 +52,11 @@ class safe_globals(Block):
     """Context manager that allows classes and functions."""
 
     def __init__(self, safe_globals: list):
-        super().__init__(_allowing, (safe_globals,), {})
+        super().__init__()
         self.safe_globals = safe_globals
 
-
-def _allowing(entries):
-    before = _safe.peek()
-    return partial(_safe.set, {**before, **dict(map(_named, entries))}, is_restored=True), partial(_safe.put, before)
+    def around(self):
+        return _safe.around({**_safe.peek(), **dict(map(_named, self.safe_globals))})
 
 
 class Callable_:

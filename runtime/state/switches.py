@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...ir.blocks import Block
+from ...ir.blocks import block
 from .mode import tls
 
 
@@ -45,13 +45,11 @@ class Switch:
             recorder.switch_set(self, is_restored)
         self.put(value)
 
-    def held(self, value) -> Block:
-        """Set the value inside."""
-        return Block(self.around, (value,), {})
-
     def around(self, value) -> tuple[Callable, Callable]:
-        """Return the functions that set a value and put back the one before, for a `Block`."""
+        """Return the functions that set a value and put back the one before (`Block.around`)."""
         return functools.partial(self.set, value, is_restored=True), functools.partial(self.put, self.peek())
+
+    held = block(around)        # a block with the value
 
 
 class ThreadSwitch(Switch):

@@ -21,7 +21,7 @@ _LATER = 20e-6          # seconds after which a signal comes again that came in 
 
 
 _LOOKS = frozenset(opcode for name, opcode in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD")))
-_RESUME = dis.opmap["RESUME"]
+_START = bytes((dis.opmap["RESUME"], 0))
 
 
 @functools.lru_cache(None)
@@ -71,7 +71,8 @@ class _Look:
         if event == "return":
             self.last.pop(frame, None)
         elif event == "call":
-            if frame.f_code.co_code[frame.f_lasti] == _RESUME:        # else an exception is thrown into a generator
+            at = frame.f_lasti
+            if frame.f_code.co_code[at:at + 2] == _START:       # (no signal is handled as `close` resumes a generator)
                 self._looks(frame)
         elif event == "opcode":
             code, at = frame.f_code, frame.f_lasti

@@ -1,18 +1,23 @@
 """Exceptions from signal handlers in eager operators and in blocks that set state: they reach the caller, no operator runs
 twice for them, and no state stays set."""
 
+import copy
+import pickle
 import signal
 
 import pytest
 
 import ingot
 from ingot import serialization
+from ingot.autograd import graph
 from ingot.ir import config
 from ingot.ir.blocks import block
 from ingot.jit.torchscript.executor_switches import optimized_execution
 from ingot.runtime.api.register import torch_function, type_promotion
-from ingot.runtime.autograd import checkpoint
+from ingot.runtime.autograd import checkpoint, forward_ad
+from ingot.runtime.autograd.saved_tensor_hooks import _forbidden
 from ingot.runtime.backends import cudnn, mkldnn
+from ingot.runtime.func.vmap_level import Level
 from ingot.runtime.nn.utils import parametrize
 from ingot.runtime.state.mode import OPEN_PROFILES, tls
 from ingot.runtime.state.switches import Switch, ThreadSwitch
@@ -61,6 +66,14 @@ BLOCKS = {          # a function that makes the block, and one that returns the 
     "unasked": (torch_function.unasked, lambda: torch_function._here.off),
     "safe_globals": (lambda: serialization.safe_globals([Interrupted]), lambda: len(serialization.get_safe_globals())),
     "sparse checks": (lambda: INVARIANTS(True), INVARIANTS.is_enabled),
+    "no_grad": (ingot.no_grad, ingot.is_grad_enabled),
+    "inference_mode": (ingot.inference_mode, lambda: (ingot.is_grad_enabled(), ingot.is_inference_mode_enabled())),
+    "autocast": (lambda: ingot.autocast("cpu", enabled=False), lambda: (tls.m.autocast, tls.m.special)),
+    "detect_anomaly": (ingot.autograd.detect_anomaly, lambda: (tls.m.anomaly, tls.m.told)),
+    "saved_tensors_hooks": (lambda: graph.saved_tensors_hooks(abs, abs), lambda: (tls.m.saved_hooks, tls.m.told)),
+    "disable_saved_tensors_hooks": (lambda: graph.disable_saved_tensors_hooks("no"), _forbidden),
+    "vmap": (lambda: Level(3), lambda: (tls.m.batched, tls.m.told)),
+    "dual_level": (forward_ad.dual_level, lambda: len(forward_ad._LEVELS)),
     "early stop": (lambda: checkpoint.set_checkpoint_early_stop(False), checkpoint._early.get),
     "parametrize.cached": (parametrize.cached, lambda: len(parametrize._Cache.open)),
     "jit.profile": (ingot.jit.profile, lambda: len(OPEN_PROFILES)),
@@ -131,3 +144,12 @@ def test_blocks_raise_what_their_parts_raise():
         assert SWITCH.peek() == 3
     assert SWITCH.peek() == 1
     assert decorated() == ["begun"] and decorated() == ["begun", "put back", "begun"]
+
+
+@pytest.mark.parametrize("make", [ingot.no_grad, lambda: ingot.autocast("cpu"), lambda: ingot.inference_mode(True)])
+def test_copies_of_blocks(make):
+    for one in (copy.copy(make()), copy.deepcopy(make()), pickle.loads(pickle.dumps(make()))):
+        assert type(one) is type(make())
+        with one:
+            assert tls.m.autocast or not ingot.is_grad_enabled()
+        assert not tls.m.autocast and ingot.is_grad_enabled()
