@@ -20,7 +20,8 @@ TEXT = "from outside"
 _LATER = 20e-6          # seconds after which a signal comes again that came in code in C
 
 
-_LOOKS = frozenset(opcode for name, opcode in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD")))
+_LOOKS = frozenset(opcode for name, opcode in dis.opmap.items()
+                   if name.startswith(("CALL", "JUMP_BACKWARD")) and "INTRINSIC" not in name)
 _START = bytes((dis.opmap["RESUME"], 0))
 
 
