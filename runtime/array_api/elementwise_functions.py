@@ -5,6 +5,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError
 from ..api.register.register import FUNCTIONS
+from ..api.views.tensor_factories import created
 from ..core.tensor import Tensor, wrap
 from .data_types import as_array, checked, named, operands, scalar_dtype
 
@@ -71,17 +72,17 @@ def without_history(name, x):
 
 def real(x, /):
     """Return the real part."""
-    return wrap(without_history("real", x).real.copy()) if checked("real", x, "numeric").dtype.is_complex else x
+    return created(wrap(without_history("real", x).real.copy())) if checked("real", x, "numeric").dtype.is_complex else x
 
 
 def imag(x, /):
     """Return the imaginary part."""
-    return wrap(without_history("imag", checked("imag", x, "complex")).imag.copy())
+    return created(wrap(without_history("imag", checked("imag", x, "complex")).imag.copy()))
 
 
 def conj(x, /):
     """Return the complex conjugate."""
-    return wrap(np.conj(without_history("conj", x))) if checked("conj", x, "numeric").dtype.is_complex else x
+    return created(wrap(np.conj(without_history("conj", x)))) if checked("conj", x, "numeric").dtype.is_complex else x
 
 
 def _bound(x, limit):

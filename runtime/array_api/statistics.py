@@ -8,6 +8,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ShapeError
 from ...ir.opdef.aval import canonical_dim, canonical_dims
 from ..api.register.register import FUNCTIONS
+from ..api.views.tensor_factories import created
 from ..core.tensor import wrap
 from .data_types import UNSIGNED, checked, named, take_dtype
 
@@ -154,7 +155,7 @@ UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
 
 def _order(flat):
     if flat.dtype.is_complex:
-        return wrap(np.argsort(flat.detach().numpy(), kind="stable"))
+        return created(wrap(np.argsort(flat.detach().numpy(), kind="stable")))
     return FUNCTIONS["argsort"](flat, dim=0, stable=True)
 
 

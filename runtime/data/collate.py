@@ -9,6 +9,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError, ShapeError
 from ..api.register.register import FUNCTIONS
+from ..api.views.tensor_factories import created
 from ..core.creation import array_of, as_array_tensor
 from ..core.tensor import Tensor, wrap
 from ..cpu.memory import alloc
@@ -30,7 +31,9 @@ def default_convert(data):
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
-        return data if _TEXT_ARRAY.search(data.dtype.str) else as_array_tensor(np.asarray(data))
+        if _TEXT_ARRAY.search(data.dtype.str):
+            return data
+        return as_array_tensor(np.asarray(data)) if tls.m.recorder is None else FUNCTIONS["as_tensor"](data)
     if isinstance(data, (str, bytes)):
         return data
     if isinstance(data, collections.abc.Mapping):
@@ -104,18 +107,20 @@ def _stacked(arrays) -> Tensor:
             raise ShapeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
                              f"{list(a.shape)} at entry {i}; pass a collate_fn that pads, or samples of one size")
     kind = first.dtype if all(a.dtype == first.dtype for a in arrays) else np.result_type(*arrays)
+    if tls.m.recorder is not None:
+        return FUNCTIONS["stack"]([FUNCTIONS["as_tensor"](a).to(dt.from_numpy(kind)) for a in arrays])
     out = Memory.empty((len(arrays), *first.shape), dt.from_numpy(kind).np)
     return wrap(np.stack(arrays, out=out, casting="unsafe"))
 
 
 def collate_int_fn(batch, *, collate_fn_map=None):
     """Return ints and bools as a tensor."""
-    return wrap(array_of(list(batch)))
+    return created(wrap(array_of(list(batch))))
 
 
 def collate_float_fn(batch, *, collate_fn_map=None):
     """Return floats as a tensor of float64."""
-    return wrap(np.array(batch, np.float64))
+    return created(wrap(np.array(batch, np.float64)))
 
 
 def collate_str_fn(batch, *, collate_fn_map=None):
@@ -125,7 +130,7 @@ def collate_str_fn(batch, *, collate_fn_map=None):
 
 def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
     """Return NumPy's numbers as a tensor of their dtype."""
-    return wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np))
+    return created(wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np)))
 
 default_collate_fn_map = {Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
                           (np.bool_, np.number): collate_numpy_scalar_fn, float: collate_float_fn, int: collate_int_fn,

@@ -707,6 +707,18 @@ def fn(x): net.register_buffer("c", x + 1); return net.c * 1, len(seen)
 def turn(i):
     if i == 2: handles.append(nn.modules.module.register_module_buffer_registration_hook(note))
     if i == 4: handles.pop().remove()
+### collated_numbers
+U = ingot.utils.data
+def fn(x):
+    return U.default_collate([1.0, 2.0]), U.default_collate([1, 2]), U.default_collate([np.ones(2), np.zeros(2)]), x
+def after(i, r):
+    for t in r: t.add_(1)
+### arrays_of_the_array_api
+import ingot.array_api as xp
+z = ingot.tensor([1 + 2j, 3 - 1j])
+def fn(x): return xp.real(z), xp.imag(z), xp.conj(z)
+def after(i, r):
+    for t in r: t.mul_(0)
 '''
 
 
