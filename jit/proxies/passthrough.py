@@ -77,10 +77,15 @@ class PassthroughValues:
         return None
 
     def check_tensors(self, tensors):
-        """Raise if one of the tensors that the function leaves was made over a lent array."""
-        for t in tensors if self._lent else ():
+        """Raise if one of the tensors that the function leaves was made over a lent array, or over an array from outside."""
+        outside = [a for a in self._recorder.tracker.known.objects.values() if type(a) is np.ndarray]
+        for t in tensors if self._lent or outside else ():
             if type(t._a) is np.ndarray:
                 self._check_left(t._a, t._storage)
+                cell = self._recorder.cell_of(t) if t._storage.lent else None
+                if cell is not None and cell.root is None and any(np.may_share_memory(t._a, a) for a in outside):
+                    raise RunEagerlyError("it leaves a tensor over the memory of an array from outside, and a replay would "
+                                          "leave a copy; make the tensor outside, or leave a clone")
 
     def _check_left(self, memory, storage=None):
         """Raise if memory that the function leaves is that of a lent array: replays would leave copies. Tensors of the same

@@ -719,6 +719,14 @@ z = ingot.tensor([1 + 2j, 3 - 1j])
 def fn(x): return xp.real(z), xp.imag(z), xp.conj(z)
 def after(i, r):
     for t in r: t.mul_(0)
+### tensors_over_an_array
+a = np.ones(2); kept = []
+def fn(x):
+    t = ingot.from_numpy(a); kept.append(t[1:])
+    return t * x[:2], t.reshape(1, 2)
+def after(i, r): r[1][0, 0] = float(i)
+def turn(i):
+    if i == 4: a[0] = 9
 '''
 
 
