@@ -92,7 +92,7 @@ class ScheduleLog:
                 if self._is_stored(scheduler, name, value):
                     vars(scheduler)[name] = self._stored[id(scheduler), name][3]
                 elif (id(scheduler), name) in VIEWED:
-                    setattr(scheduler, name, mapped(value, now))
+                    setattr(scheduler, name, mapped(value, now) if type(value) in (list, tuple) else value)
                 elif mapped(value, now) is not value:
                     vars(scheduler)[name] = mapped(value, now)
         for group in trial.groups:
