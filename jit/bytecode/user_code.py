@@ -80,8 +80,10 @@ def is_instance(value) -> bool:
 
 @lru_cache(maxsize=4096)
 def has_library_methods(kind: Any) -> bool:
-    """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance."""
+    """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance. Those of ingot tell
+    the recorder what they read, apart from some rooms."""
     return any(c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c) and c.__module__ not in _READ_NO_ATTRIBUTES
+               and (not is_own(c.__module__) or c.__module__.startswith(_OBJECTS))
                and any(type(v) is types.FunctionType for v in vars(c).values()) for c in kind.__mro__)
 
 
