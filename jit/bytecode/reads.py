@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
-from .user_code import dict_of, has_library_methods, is_user_code
+from .user_code import dict_of, has_library_methods, is_own, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
@@ -353,6 +353,12 @@ def static_attribute(cls, name):
 
 def _is_getter(value) -> bool:
     return is_user_function(getattr(type(value), "__get__", None))
+
+
+def is_made_by_library(value) -> bool:
+    """Return whether an object of a class makes attributes by Python code of a library, as `singledispatchmethod` does."""
+    found = getattr(type(value), "__get__", None)
+    return type(found) is types.FunctionType and not is_user_function(found) and not is_own(found.__module__)
 
 
 def computes_items(kind) -> bool:

@@ -23,6 +23,7 @@ from ..bytecode.reads import (
     counts_back,
     follow,
     is_length,
+    is_made_by_library,
     is_user_function,
     reads_of,
     static_attribute,
@@ -287,13 +288,21 @@ class ChainReads:
             self.add(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
             return
         self._known.keep(root)
-        if value is MISSING or is_plain(value) or looks_like(read(base, chain.steps), value):
+        is_same = value is MISSING or is_plain(value) or looks_like(read(base, chain.steps), value)
+        if is_same:
             self._guard(chain, root, base, real_table(real(value)), only_queries)
-        elif chain.steps[-1][0] == "attr":      # each lookup makes another object
-            owner = follow(base, chain.steps[:-1])
-            self.reads.add_unshadowed(type(owner).__qualname__, owner, (chain.steps[-1][1],))
-            for cls in (owner, type(owner)) if isinstance(owner, type) else (type(owner),):
-                self.reads.add_object_of_class(cls, chain.steps[-1][1])
+        if value is not MISSING and chain.steps and chain.steps[-1][0] == "attr":
+            self._add_descriptor(follow(base, chain.steps[:-1]), chain.steps[-1][1], is_same)
+
+    def _add_descriptor(self, owner, name, is_same):
+        """Guard an object of a class that makes an attribute, and follow it: each lookup makes another object, or the code of a
+        library remembers what it made (`is_same`)."""
+        if is_same and (name in dict_of(owner) or not is_made_by_library(static_attribute(type(owner), name))):
+            return
+        if not is_same:
+            self.reads.add_unshadowed(type(owner).__qualname__, owner, (name,))
+        for cls in (owner, type(owner)) if isinstance(owner, type) else (type(owner),):
+            self.reads.add_object_of_class(cls, name)
 
     def _add_loaded_modules(self, only_names):
         """Guard which modules are loaded, and visit those of users, unless code asks only for names."""
