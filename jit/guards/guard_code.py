@@ -71,7 +71,7 @@ def _line(guard, name, known):
     known[place, guard.chain.steps] = guard
     itself = guard.expected.itself if type(guard.expected) is Snapshot else None
     expected = guard.expected if itself is None else itself
-    has_content = type(expected) in (Snapshot, Exactly)
+    has_content = type(expected) in (Snapshot, Exactly) or hasattr(type(expected), "test")
     if (guard.value() is not expected and not has_content) or expected is MISSING:
         return None
     start, steps = _start(guard, name, known, place)
@@ -93,6 +93,8 @@ def _line(guard, name, known):
             start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
     if is_method:
         return f"(_method := {start}).__func__ is {name(guard.expected)} and _method.__self__ is _owner"
+    if hasattr(type(expected), "test"):
+        return expected.test(start, name)
     if has_content:
         kind = expected.empty_kind if type(expected) is Snapshot else None
         if kind is not None:

@@ -184,12 +184,16 @@ class ModulesGuard(StructureCondition):
         return [table.get(name, MISSING) for table, names in self._read for name in names]
 
     def tests(self, name_of) -> list | None:
-        if len(self._modules) > _MOST_INLINE or any(names for _, names in self._others):
+        if len(self._modules) > _MOST_INLINE or sum([len(names) for _, names in self._others]) > _MOST_INLINE:
             return None
         tests = [f"len({name_of(table)}) == {len(table)}" for table in self._tables]
         tests += [f"{name_of(table)}[{k!r}] is {name_of(table.get(k, MISSING))}" for table, names in self._read for k in names]
-        return tests + [f"len(({name_of(reference.of)}() or {name_of(self)}).__dict__) == {ids[0]}"
-                        for (reference, _), ids in zip(self._others, self._of_others) if ids is not None]
+        for (reference, names), ids in zip(self._others, self._of_others):
+            if ids is not None:
+                count, numbers = ids
+                tests.append(f"len(_attributes := ({name_of(reference.of)}() or {name_of(self)}).__dict__) == {count}")
+                tests += [f"id(_attributes.get({name!r})) == {number}" for name, number in zip(names, numbers)]
+        return tests
 
     def _has_same_attributes(self) -> bool:
         if list(map(len, self._tables)) != self._sizes or any(map(is_not, self._values_now(), self._values)):

@@ -369,6 +369,10 @@ class AnyOf:
     def matches(self, now) -> bool:
         return type(now) is self.kind
 
+    def test(self, place: str, name_of) -> str:
+        """Return the test in code, of what the expression `place` gives."""
+        return f"{place}.__class__ is {name_of(self.kind)}"
+
     def __repr__(self):
         return f"<{self.kind.__name__}>"
 
