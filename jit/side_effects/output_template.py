@@ -67,7 +67,7 @@ class OutputTemplate:
     def _locations(self):
         return [t.place for t in self.effects]
 
-    @property
+    @cached_property
     def has_symbols(self) -> bool:
         """Return whether numbers in it depend on sizes or numbers of the arguments."""
         return has_symbols(self.spec)
