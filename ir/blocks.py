@@ -25,8 +25,12 @@ class Block(_IOBase, ContextDecorator):
     closed = True           # so nothing is closed where the object goes
 
     def __init__(self):
-        self._entered: list = []        # (function in C that puts back what the block changes, arguments), the innermost last
-        self.close = starmap(call, iter(self._entered.pop, None)).__next__
+        self._put_back_by([])
+
+    def _put_back_by(self, entered):
+        """Set the list of (function in C that puts back what the block changes, *arguments), the innermost last."""
+        self._entered = entered
+        self.close = starmap(call, iter(entered.pop, None)).__next__
 
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name not in ("_entered", "close")}

@@ -33,15 +33,43 @@ def around_steps(fn, context):
     return steps
 
 
+class _ByThread:
+    """Entries of a switch that several threads are inside of: each thread takes its own, found by its mode."""
+
+    def __init__(self, mode, entered):
+        self._entered = {mode: entered}
+
+    def __iadd__(self, entries):
+        self._entered.setdefault(tls.m, []).extend(entries)
+        return self
+
+    def pop(self):
+        """Take the last entry of this thread."""
+        return self._entered[tls.m].pop()
+
+
 class _Switch(Block):
     """Context manager and decorator that sets grad mode and restores it; re-entrant and per thread.
 
     It sets attributes alone, so `__enter__` needs no generator: no signal is handled from its first instruction that sets one.
     """
 
+    _inside = None      # mode of the thread that is inside, or was the last one
+
     def __init__(self, grad: bool):
         super().__init__()
         self._grad = grad
+
+    def _admit(self, mode):
+        """Let another thread enter, perhaps while one is inside."""
+        if type(self._entered) is _ByThread:
+            return
+        if self._entered:
+            self._put_back_by(_ByThread(self._inside, self._entered))
+        self._inside = mode
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_inside"}
 
     def _recreate_cm(self):
         return type(self)(*self._arguments())
@@ -54,6 +82,8 @@ class _Switch(Block):
 
     def __enter__(self):
         m = tls.m
+        if self._inside is not m:
+            self._admit(m)
         self._entered += ((setattr, m, "grad", m.grad),)
         m.grad = self._grad
         return self
@@ -92,6 +122,8 @@ class inference_mode(_Switch):
 
     def __enter__(self):
         m = tls.m
+        if self._inside is not m:
+            self._admit(m)
         before = (m, "grad", m.grad), (m, "inference", m.inference)
         self._entered += ((deque, starmap(setattr, before), 0),)
         m.grad, m.inference = self._grad, self._mode
@@ -112,6 +144,8 @@ class set_grad_enabled(_Switch):
 
     def __enter__(self):
         m = tls.m
+        if self._inside is not m:
+            self._admit(m)
         self._entered += ((setattr, m, "grad", m.grad if self._at_once is None else self._at_once),)
         self._at_once = None
         m.grad = self._grad

@@ -1,5 +1,7 @@
 """Edge cases of autograd: hooks of leaf nodes, errors, and results of a Function without history."""
 
+import threading
+
 import pytest
 
 import ingot
@@ -273,3 +275,44 @@ def test_backward_hooks_warn_for_other_containers(kind):
         out = module(x)
     (out["y"] if kind == "dict" else out[0]).sum().backward()
     assert not calls and x.grad.tolist() == [2, 2]
+
+
+BLOCKS = {
+    "no_grad": ingot.no_grad,
+    "enable_grad": ingot.enable_grad,
+    "inference_mode": ingot.inference_mode,
+    "set_grad_enabled": lambda: ingot.set_grad_enabled(False),
+    "autocast": lambda: ingot.autocast("cpu"),
+}
+
+
+def modes() -> tuple:
+    return ingot.is_grad_enabled(), ingot.is_inference_mode_enabled(), ingot.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize("leaves_first", [0, 1])
+@pytest.mark.parametrize("make", BLOCKS.values(), ids=BLOCKS)
+def test_threads_may_share_a_block(make, leaves_first):
+    """Each thread gets its own modes back, whichever of them leaves first."""
+    with make():
+        inside = modes()
+    shared, both, left, found = make(), threading.Barrier(2, timeout=20), threading.Event(), {}
+    ingot.set_grad_enabled(True)        # (set_grad_enabled acts at once)
+
+    def work(number):
+        with ingot.enable_grad():
+            outside = modes()
+            with shared:
+                both.wait()
+                if number != leaves_first:
+                    left.wait(20)
+                found["inside", number] = modes()
+            found["left", number] = modes() == outside
+            left.set()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {("inside", 0): inside, ("inside", 1): inside, ("left", 0): True, ("left", 1): True}
