@@ -323,6 +323,9 @@ LATER = [Row(*row) for row in (
     ("tensor with an attribute",
      "class C: pass\nc = C()\ndef f(x):\n    y = x * 2\n    y.tag = lambda: 1\n    c.y = y\n    return x",
      "a tensor with an attribute that is a function", "make it outside"),
+    ("tensor over an array",
+     "import numpy as np\na = np.ones(3)\nkept = []\ndef f(x):\n    kept.append(ingot.from_numpy(a)[1:])\n    return x * 2",
+     "leaves a tensor over the memory of an array from outside", "leave a clone"),
     ("object of a library that is changed",
      "space = {'__name__': 'sympy'}\nexec('class S:\\n    a = 1\\n    def __reduce__(self): return list, ([self.a],)\\n'\n"
      "     '    def bump(self):\\n        self.a += 1\\n        return 2.', space)\ns = space['S']()\ndef f(x):\n"
