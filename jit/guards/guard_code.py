@@ -18,10 +18,11 @@ from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
 from ..bytecode.user_code import dict_of
 from .absence import AbsentNames
 from .class_entries import ClassTests, check_of
+from .expectation import is_expectation
 from .guards import FunctionGuard, Guard, StructureCondition, StructureTests
 from .locations import SameAs
 from .references import plain_module
-from .snapshot import Exactly, Snapshot
+from .snapshot import Snapshot
 
 
 def quick_check(guards):
@@ -71,8 +72,8 @@ def _line(guard, name, known):
     known[place, guard.chain.steps] = guard
     itself = guard.expected.itself if type(guard.expected) is Snapshot else None
     expected = guard.expected if itself is None else itself
-    has_content = type(expected) in (Snapshot, Exactly) or hasattr(type(expected), "test")
-    if (guard.value() is not expected and not has_content) or expected is MISSING:
+    is_demand = is_expectation(expected)
+    if (guard.value() is not expected and not is_demand) or expected is MISSING:
         return None
     start, steps = _start(guard, name, known, place)
     if start is None:
@@ -93,13 +94,8 @@ def _line(guard, name, known):
             start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
     if is_method:
         return f"(_method := {start}).__func__ is {name(guard.expected)} and _method.__self__ is _owner"
-    if hasattr(type(expected), "test"):
+    if is_demand:
         return expected.test(start, name)
-    if has_content:
-        kind = expected.empty_kind if type(expected) is Snapshot else None
-        if kind is not None:
-            return f"(_found := {start}).__class__ is {name(kind)} and not _found"
-        return f"{name(expected)}.matches({start})"
     same = f"{start} is {name(expected)}"
     return same if itself is None else f"({same} or {name(guard)}.holds())"
 

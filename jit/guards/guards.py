@@ -14,6 +14,7 @@ from ...runtime.state.structure import Structure, replaced_functions
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module, dict_of, is_a, is_user_defined
 from ..proxies.numpy_scalars import NUMBERS
+from .expectation import PartsExpectation
 from .locations import ChangedValue, Location
 from .references import Held, Reference, reference_to
 from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
@@ -117,7 +118,7 @@ def changed_values_in(place, expected, now) -> list:
     if is_a(expected, Exactly):
         return changed_values_in(place, expected.expected, now) if expected.is_it(now) else []
     is_snapshot = is_a(expected, Snapshot)
-    if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(type(expected), "differing"):
+    if expected.base in (expected.kind, tuple) if is_snapshot else issubclass(type(expected), PartsExpectation):
         chain = place.chain
         parts = [((*chain.steps, (expected.step, key)), before, v) for key, before, v in expected.differing(now)]
         return _changed_values_in_all([(Location(chain._replace(steps=steps), place.root), *both) for steps, *both in parts])

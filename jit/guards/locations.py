@@ -25,6 +25,7 @@ from ..proxies.plain_values import put_plain
 from ..proxies.symbolic_tables import TABLES
 from ..proxies.threads import ThreadView, ThreadViews
 from .arg_pytree import TENSOR
+from .expectation import Expectation
 from .held_content import content_of, put_back
 from .references import Held, Reference
 
@@ -281,7 +282,7 @@ class StateInputs:
         self.first.clear()
 
 
-class SameAs:
+class SameAs(Expectation):
     """Expectation of a guard: the current value of a location."""
 
     def __init__(self, place: Location, first: dict):

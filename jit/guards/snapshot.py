@@ -16,6 +16,7 @@ from ..bytecode.user_code import is_a, is_user_defined
 from ..proxies.new_objects import attributes_in
 from ..proxies.set_layout import layout_of, table_of
 from .exact_values import are_exact
+from .expectation import Expectation, PartsExpectation, is_expectation
 from .held_content import content_of
 from .locations import DICTS, RESTORED
 
@@ -35,7 +36,7 @@ def base_of(kind) -> Any:
     return kind if kind in CONTAINERS else next(base for base in (dict, list, set, tuple) if issubclass(kind, base))
 
 
-class Snapshot:
+class Snapshot(PartsExpectation):
     """Content of a container: its type and its items, nested containers likewise; one that contains itself (`circle`) must be
     the very same."""
 
@@ -49,16 +50,11 @@ class Snapshot:
         around = (*around, (container, self))
         self.circle: Itself | None = None
         self.items = tuple([snapshot(v, inputs, around) for v in self._values_of(container)])
-        is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
+        is_fixed = isinstance(container, tuple) and not any(map(is_expectation, self.items))
         self.itself = container if is_fixed else None       # a tuple of immutable values
 
     def _values_of(self, container):
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
-
-    @property
-    def empty_kind(self):
-        """The class of an empty container of which nothing else counts, or None."""
-        return self.kind if self.kind in _WITHOUT_RULE and not self.items and not self.keys else None
 
     def with_items(self, items) -> "Snapshot":
         made = Snapshot.__new__(Snapshot)
@@ -82,6 +78,11 @@ class Snapshot:
         return (all(map(is_, self._values_of(now), self.items))
                 or all(looks_like(v, e) for v, e in zip(self._values_of(now), self.items)))
 
+    def test(self, place, name_of):
+        if self.kind in _WITHOUT_RULE and not self.items and not self.keys:     # empty, and nothing else of it counts
+            return f"(_found := {place}).__class__ is {name_of(self.kind)} and not _found"
+        return f"{name_of(self)}.matches({place})"
+
     def differing(self, now) -> list:
         """Return (key, expected, found) of the items that differ, if the containers agree otherwise."""
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule or (
@@ -94,7 +95,7 @@ class Snapshot:
         return f"<{self.kind.__name__} of {len(self.items)}>"
 
 
-class Itself:
+class Itself(Expectation):
     """Expectation of the very container around a place."""
 
     __slots__ = ("container",)
@@ -109,7 +110,7 @@ class Itself:
         return "the container itself"
 
 
-class Remade:
+class Remade(PartsExpectation):
     """Class and attributes of an object that calls make anew at one location; `itself` as long as it may be a fixed one."""
 
     __slots__ = ("is_fixed", "items", "itself", "kind", "names")
@@ -144,7 +145,7 @@ class Remade:
         return f"<{self.kind.__name__}>"
 
 
-class HeldContent:
+class HeldContent(Expectation):
     """Content of an object in C code that replays can put back."""
 
     __slots__ = ("content",)
@@ -156,7 +157,7 @@ class HeldContent:
         return content_of(now) == self.content
 
 
-class Exactly:
+class Exactly(Expectation):
     """Expectation of one very container, with its content."""
 
     __slots__ = ("container", "expected")
@@ -169,6 +170,9 @@ class Exactly:
 
     def matches(self, now) -> bool:
         return self.is_it(now) and looks_like(now, self.expected)
+
+    def test(self, place, name_of):
+        return f"{name_of(self)}.matches({place})"
 
     def __repr__(self):
         return repr(self.expected)
@@ -190,7 +194,7 @@ class Apart(Exactly):
         return all([now is not x for x in self.container]) and all([now is not x.first for x in self.first])  # noqa: C419
 
 
-class ArraySnapshot:
+class ArraySnapshot(Expectation):
     """Content of a NumPy array, and whether code may write to it."""
 
     __slots__ = ("copy", "is_writeable")
@@ -288,7 +292,7 @@ def looks_like(now, expected) -> bool:
     """Return whether a value is as expected: numbers and strings by value, containers by content, other objects by identity."""
     if now is expected:
         return True
-    if hasattr(type(expected), "matches"):
+    if is_expectation(expected):
         return expected.matches(now)
     if type(expected) is types.MethodType:      # each lookup makes another object
         return type(now) is types.MethodType and now.__self__ is expected.__self__ and now.__func__ is expected.__func__
@@ -309,7 +313,7 @@ def demand_alike(a, b) -> bool:
         return a.shape == b.shape and a.dtype == b.dtype and not a.dtype.hasobject and a.tobytes() == b.tobytes()
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(demand_alike(a[k], b[k]) for k in a)
-    if not hasattr(type(a), "matches"):
+    if not is_expectation(a):
         return looks_like(a, b) or (isinstance(a, (bytes, set, frozenset)) and a == b)
     slots = [name for c in type(a).__mro__ for name in getattr(c, "__slots__", ())] or vars(a)
     return all(demand_alike(getattr(a, name), getattr(b, name)) for name in slots)

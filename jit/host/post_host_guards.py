@@ -13,6 +13,7 @@ import numpy as np
 from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, counts_back, is_length
 from ..errors.errors import TraceError
+from ..guards.expectation import is_expectation
 from ..guards.guard_code import quick_check
 from ..guards.guards import Guard, module_state
 from ..guards.locations import EXTEND, WHOLE, Location, SameAs, load, refill, store
@@ -250,7 +251,7 @@ class Rollback:
 
     def puts(self, owner, key, kind, value):
         now = load(owner, key, kind)
-        if now is not value and not hasattr(type(value), "matches"):
+        if now is not value and not is_expectation(value):
             self._assignments.append((owner, key, kind, value, now))
 
     def shortens(self):

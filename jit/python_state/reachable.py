@@ -264,9 +264,10 @@ class Reachable:
         """Return (text, value) of the objects to which a container, partial or cached function, method or reference leads."""
         if type(value) in CONTAINERS or is_a(value, tuple):
             value = self._contents.before(value)        # what the function has put there is its own, or has another source
-            items = value.items() if hasattr(value, "items") else enumerate(value)
+            has_keys = not is_a(value, tuple) and hasattr(value, "items")       # (a named tuple may have a field of that name)
+            items = value.items() if has_keys else enumerate(value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
-            found += [(f"a key of {text}", k) for k in value if not is_plain(k)] if hasattr(value, "items") else []
+            found += [(f"a key of {text}", k) for k in value if not is_plain(k)] if has_keys else []
             if is_argument:
                 self._known.parts.add(value)
             else:

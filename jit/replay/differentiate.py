@@ -19,6 +19,7 @@ from ...runtime.core.node import Leaf, Node, Output, aval_of, hooks_of, new_numb
 from ...runtime.core.tensor import wrap
 from ...runtime.core.writes import rewrite_history
 from ...runtime.state.structure import add_hook
+from ..guards.expectation import is_expectation
 from ..guards.snapshot import looks_like, snapshot
 from ..recorder.backward import key_of
 from ..recorder.tape import input_end, result_end
@@ -614,7 +615,7 @@ def attach(differential, replay, results, ends, before):
               for storage, (_, at) in zip(storages, differential.guarded)]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols, ends)
     if differential.read:
-        node.read = {g: snapshot(g.value()) for g in differential.read if hasattr(type(g.expected), "matches")}
+        node.read = {g: snapshot(g.value()) for g in differential.read if is_expectation(g.expected)}
     if differential.tape.kept:
         node.kept = {k: results[differential.results[k]] for k in differential.tape.kept}
     for k, i in enumerate(differential.results):

@@ -35,6 +35,7 @@ from ..bytecode.uses import (
     untracked_uses,
 )
 from ..errors.errors import FirstTimeError, TraceError
+from ..guards.expectation import Expectation, PartsExpectation
 from ..guards.held_content import can_put_back
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, STATE, WHOLE, item_of
 from ..guards.memory_order import memory_order
@@ -360,7 +361,7 @@ class ContainerLog:
         return self.snapshots[id(container)]
 
 
-class AnyOf:
+class AnyOf(Expectation):
     """Expectation of any container of a kind: the function only appends to it, or reads single items."""
 
     def __init__(self, kind):
@@ -369,15 +370,14 @@ class AnyOf:
     def matches(self, now) -> bool:
         return type(now) is self.kind
 
-    def test(self, place: str, name_of) -> str:
-        """Return the test in code, of what the expression `place` gives."""
+    def test(self, place, name_of):
         return f"{place}.__class__ is {name_of(self.kind)}"
 
     def __repr__(self):
         return f"<{self.kind.__name__}>"
 
 
-class Anything:
+class Anything(Expectation):
     """Expectation of an item that the function only replaces."""
 
     def matches(self, now) -> bool:
@@ -387,7 +387,7 @@ class Anything:
         return "<anything>"
 
 
-class Besides:
+class Besides(PartsExpectation):
     """Expectation of a dictionary without the keys that the function sets: reads of these have guards of their own."""
 
     step = "item"
@@ -453,7 +453,7 @@ def _shows_additions(container, copy) -> bool:
     return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))
 
 
-class AnyTensor:
+class AnyTensor(Expectation):
     """Expectation of any tensor of a shape, dtype, memory order and history."""
 
     def __init__(self, t):
