@@ -6,7 +6,8 @@ The rule, in measured seconds of the calling thread:
    each two replays, or all of them after `IN_A_ROW` recordings in a row.
 2. Later calls **invest** only what they can afford. A recording, a compilation or a binding is made if all calls so far and its
    expected cost take at most `1 + LOOK + INVEST` times the eager calls. So replays that save time pay for new recordings, and a
-   function that settles is compiled once it has run for some time.
+   function that settles is compiled once it has run for some time. Compilations and bindings are expected to cost in proportion
+   to the operators. Sharing the code of another segment and listing operators to run one by one are kinds of their own.
 3. Calls **rest** if looking for a recording and replaying it takes longer than the eager call: they run without a look, until
    looks take at most `LOOK` of the time. A resting call takes `PASSING_ON` longer than an eager one. A look after a rest is
    expected to take as long as one that finds nothing. The last call of a rest is timed, and decides about the next one.

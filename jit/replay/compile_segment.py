@@ -172,7 +172,7 @@ class Job:
         self.slots: tuple = ()           # of what is read, in order
         self.recorded: Recorded | None = None
         self._shared: SharedCode | None = None      # keeps what it shares with other jobs
-        self._is_new = False             # whether no other job has shown the same graph when this one ran first
+        self._is_new: bool | None = None     # whether no other job had compiled the same graph, once that is known
         self.seconds = 0.0
         self._lock = new_lock()
 
@@ -192,32 +192,32 @@ class Job:
 
     def run(self, env: dict, symbols=(), at_any_price=False) -> list:
         """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
-        compiled = self.compiled or self._paid(self._kind_of_work(), at_any_price, self.compile, env)
+        compiled = self.compiled or self._paid("compiling", at_any_price, self.compile, env)
         arrays = self.arrays(env)
         if self.derived is not None:
             arrays += self.derived.arrays()
         return self.run_compiled(compiled, arrays)
 
-    def _kind_of_work(self) -> str:
-        """Return "sharing" if another job has compiled the same graph, which costs little, else "compiling"."""
-        if self.region.limit is None or self._is_new or self.region.backend is not HOST:
-            return "compiling"
-        graph, self.slots = self.region.graph(self.wanted)
-        self._is_new = SHARED.get(self._identity(graph)) is None
-        return "compiling" if self._is_new else "sharing"
+    def _may_share(self) -> bool:
+        """Return whether another job has compiled the same graph, which makes this one cheap."""
+        if self._is_new is None and self.region.backend is HOST and self.region.scope is None:
+            graph, self.slots = self.region.graph(self.wanted)
+            self._is_new = SHARED.get(self._identity(graph)) is None
+        return self._is_new is False
 
     def _paid(self, kind, at_any_price, make, *args):
         """Return what `make` compiles or binds, and count the cost; raise TooDear if that does not pay."""
         limit, size = self.region.limit, len(self.region.nodes)
         if limit is None:
             return make(*args)
-        if not at_any_price and not limit.affords(kind, size=size):
+        if not at_any_price and not limit.affords(kind, size=size) and not (
+                kind == "compiling" and limit.affords("sharing", size=size) and self._may_share()):
             raise TooDear(kind)
         start = limit.clock()
         try:
             return make(*args)
         finally:
-            limit.invest(kind, limit.clock() - start, size)
+            limit.invest("sharing" if kind == "compiling" and self._is_new is False else kind, limit.clock() - start, size)
 
     def arrays(self, env) -> list:
         """Return the arrays of the inputs, in order."""
@@ -275,6 +275,7 @@ class Job:
     def _make(self, graph, backend):
         key = self._identity(graph) if backend is HOST else None
         shared = None if key is None else SHARED.get(key)
+        self._is_new = shared is None
         if shared is None:
             owned, targets = self.wishes()
             graph, self.derived = self.without_derived(self.passed(graph, backend.PASSES), targets, backend)

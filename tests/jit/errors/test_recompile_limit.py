@@ -188,6 +188,19 @@ def test_only_what_is_compiled_counts_as_a_compilation(monkeypatch):
     assert kinds.count("sharing") > 0 and kinds.count("listing") > 0
 
 
+def test_code_that_another_function_has_is_shared_where_compiling_is_too_dear(monkeypatch):
+    first, x = jit.trace(grown), ingot.ones(4)
+    for _ in range(4):
+        first(x)
+    monkeypatch.setattr(RecompileLimit, "affords", lambda self, *kinds, size=None: kinds != ("compiling",))
+    shares, is_new = jit.trace(grown), jit.trace(lambda x: x.exp().sin() * 1.5)
+    for _ in range(4):
+        shares(x)
+        is_new(x)
+    refused = [uncompiled_calls.TOO_DEAR_TO_COMPILE in traced.stats()["eager"] for traced in (shares, is_new)]
+    assert refused == [False, True]
+
+
 SETTLING = {
     "from the first call": lambda i: 0,
     "after ten calls": lambda i: min(i, 11),
