@@ -22,7 +22,7 @@ from itertools import compress, starmap
 from operator import attrgetter, methodcaller
 from typing import Any
 
-_LONGEST = 10.0         # seconds that a fork waits for imports
+_LONGEST = 60.0         # seconds that a fork waits for imports: busy threads import slowly
 _known: dict[int, weakref.ref] = {}
 _release = methodcaller("release")
 
