@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+import timeit
 
 import numpy as np
 
@@ -128,6 +129,55 @@ def mlp_seconds(width, batch):
     return timed(ingot.jit.trace(mlp(ingot, width, width, width)), ingot.ones(batch, width))
 
 
+class Scaled(ingot.nn.Module):
+    """A module that reads a number and a list of its own."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.scale, self.shifts = network, 2.0, [1.0, 2.0]
+
+    def forward(self, x):
+        return self.network(x) * self.scale + self.shifts[0]
+
+
+def replays(plan):
+    """Replays of little work, where the cost is to check that a recording holds."""
+    width = plan.pick(64, 64, 4)
+    network, x = mlp(ingot, width, width, width), ingot.ones(16, width)
+    for name, function in (("one operator", lambda x: x * 2.0), ("two numbers", lambda x: x.sum().item() + float(x.max())),
+                           ("a module that reads its own attributes", Scaled(network).eval())):
+        traced = ingot.jit.trace(function)
+        with ingot.no_grad():
+            seconds = shortest(lambda: traced(x), plan)
+        yield Result(f"replay, {name}", {"ingot": seconds})
+    loss = ingot.jit.trace(lambda x: network(x).square().mean())
+    yield Result("replay, forward", {"ingot": shortest(lambda: loss(x), plan)})
+    yield Result("replay, forward and backward", {"ingot": shortest(lambda: loss(x).backward(), plan)})
+    for optimizer in (ingot.optim.SGD(network.parameters(), 1e-6), ingot.optim.Adam(network.parameters(), 1e-6)):
+        step = ingot.jit.trace(step_of(network, optimizer))
+        yield Result(f"replay, step with {type(optimizer).__name__}", {"ingot": shortest(lambda: step(x), plan)})
+
+
+def step_of(network, optimizer):
+    """A training step."""
+    def run(x):
+        optimizer.zero_grad()
+        loss = network(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return run
+
+
+def shortest(run, plan) -> float:
+    """The shortest mean of some calls, after calls that settle what is recorded."""
+    count, repeats = plan.pick(200, 50, 2), plan.pick(40, 10, 1)
+    for _ in range(plan.pick(100, 40, 2)):
+        run()
+    return min(timeit.repeat(run, number=count, repeat=repeats)) / count
+
+
 def timed(run, x, calls=50):
     """The shortest of some calls."""
     times = []
@@ -141,4 +191,4 @@ def timed(run, x, calls=50):
 
 WORKLOADS = {"five_ops": five_ops, "guards": guards, "caches": caches, "chain_compile": chain_compile,
              "resnet_compile": resnet_compile, "equal_layers": equal_layers, "depth": depth, "loop_gradient": loop_gradient,
-             "scaling": scaling}
+             "scaling": scaling, "replays": replays}
