@@ -9,6 +9,7 @@ SPACES = ("nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.util
           "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions", "distributions.transforms", "signal.windows", "func", "autograd", "autograd.functional", "amp", "fft", "linalg", "special")
 LEFT_OUT = {"nn.RNNBase", "nn.RNNCellBase", "nn.Module",                # bases that differ within
             "nn.factory_kwargs", "nn.functional.assert_int_or_pair", "nn.functional.boolean_dispatch", "optim.swap_in_optimizer_params_and_state", "func.rearrange", "autograd.enforce_grad_layout_policy",     # no public names
+            "nn.functional.handle_torch_function",     # that of torch.overrides; ingot.as_torch has it there
             "nn.functional.scaled_mm", "nn.functional.scaled_grouped_mm",     # on a GPU alone
             "nn.attention.flex_attention.BlockMask", "nn.attention.flex_attention.create_block_mask", "nn.attention.flex_attention.create_mask",     # made by a function; the device is the CPU if none is said
             "autograd.enable_grad"}
