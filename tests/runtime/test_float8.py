@@ -341,18 +341,18 @@ def test_scaled_products_on_a_device(kinds, rowwise, arch):
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 @pytest.mark.parametrize("precision", ["ieee", FAST])
-@pytest.mark.parametrize("road", ["", *matmul_hopper.TILES])
+@pytest.mark.parametrize("strategy", ["", *matmul_hopper.TILES])
 @pytest.mark.parametrize("arch", [89, 90])
-def test_products_compile(arch, road, precision):
-    """By the chip's own instructions, without spills: the tile that is taken without trying, and one of each road. (What
+def test_products_compile(arch, strategy, precision):
+    """By the chip's own instructions, without spills: the tile that is taken without trying, and one of each strategy. (What
     sums take registers for twice, or results shared memory, wider tiles are for the tuner to leave out.)"""
-    if road and arch != 90:
+    if strategy and arch != 90:
         pytest.skip("there are no bulk copies")
     kinds, units = Kinds(*KINDS[::-1], dt.float32), ((False, True), (True, False))
-    found = [t for t in matmul.candidates(KINDS[0], 2048, 2048, 2048, True, SHARED[arch], arch == 90) if t.road == road]
+    found = [t for t in matmul.candidates(KINDS[0], 2048, 2048, 2048, True, SHARED[arch], arch == 90) if t.strategy == strategy]
     chosen = next(t for t in found if t.m * t.n <= 128 * 128)
     how = kinds, precision, *units
-    source = matmul_hopper.source(*how, matmul.CONSTANTS, road) if road else matmul.source(*how)
+    source = matmul_hopper.source(*how, matmul.CONSTANTS, strategy) if strategy else matmul.source(*how)
     v = variant(configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages),
                 {p.name: 2048 for p in source.parameters if p.kind == SIZE}, arch)
     made = compiler._run_triton(v)

@@ -39,8 +39,9 @@ def test_traces_make_them_of_places_and_sizes_that_change(name):
 
     rng, traced = np.random.default_rng(3), jit.trace(program)
     for n in (5, 7, 4, 9, 6, 8, 7, 7):
-        e, starts, v = random_places(rng, n)
-        np.testing.assert_array_equal(traced(e, starts, v, x := ingot.tensor(rng.standard_normal(n))), program(e, starts, v, x))
+        given = *random_places(rng, n), ingot.tensor(rng.standard_normal(n))
+        want = program(*given)      # first: calls with the first sparse tensor of a process are not recorded
+        np.testing.assert_array_equal(traced(*given), want)
     assert traced.stats()["compiles"] <= 4 and not traced.stats()["unrecorded"], traced.stats()["misses"]
 
 
