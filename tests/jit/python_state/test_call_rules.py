@@ -52,8 +52,8 @@ MODULES = (builtins, math, operator, collections, itertools, functools, random, 
            importlib.import_module("json"), re, copy, contextvars, threading, logging, warnings, pathlib, io, gc, np, np.random,
            *map(importlib.import_module, MORE.split()))
 
-# They end, replace or block the process, take over its streams, wait for somebody, or change what other tests rely on. Their
-# rule is checked instead.
+# They end, replace or block the process, take over its streams, wait for somebody, change what other tests rely on, or call
+# their operands after the test. Their rule is checked instead.
 NEVER = {
     "builtins": {"exit", "quit", "help", "breakpoint", "input", "copyright", "credits", "license"},
     "os": {"abort", "close", "closerange", "chroot", "dup", "dup2", "fork", "forkpty", "kill", "killpg", "login_tty", "lockf",
@@ -84,7 +84,7 @@ NEVER = {
     "tempfile": {"NamedTemporaryFile", "SpooledTemporaryFile", "TemporaryDirectory", "TemporaryFile", "mkdtemp", "mkstemp",
                  "mktemp"},
     "locale": {"setlocale"}, "sqlite3": {"enable_callback_tracebacks"},
-    "importlib": {"find_loader", "reload"},
+    "importlib": {"find_loader", "reload"}, "weakref": {"finalize"},
 }
 # Their results differ from run to run in any way: the free space of a disk, memory that nobody has filled, addresses, whole
 # namespaces, times of files, numbers of threads.
