@@ -56,6 +56,7 @@ def restored(trace_node, arrays) -> tuple:
     d = trace_node.differential
     restorer = _Restorer(trace_node, arrays, dict(zip(d.wanted, trace_node.ends)))
     nodes = [restorer.node(spec) for spec in d.tape.nodes]
+    restorer.link_kept()
     return nodes, tuple([restorer.edge(e) for e in d.tape.roots])
 
 
@@ -65,6 +66,7 @@ class _Restorer:
     def __init__(self, trace_node, arrays, ends):
         self._of, self._arrays, self._ends = trace_node, arrays, ends
         self._made: list = []
+        self._kept_tensors: list = []       # (tensor that a hook or ctx keeps, its edge, perhaps to a node that is made later)
         self._example = None if arrays is None else next(iter(arrays.values()), None)
 
     def edge(self, e):
@@ -117,10 +119,15 @@ class _Restorer:
             return self._of.kept[x.result]
         t = wrap(self._saved(x.slot, []))
         if x.own is None:
-            t._node = self.edge(x.edge)
+            self._kept_tensors.append((t, x.edge))
         else:
             own.append((t, x.own))
         return t
+
+    def link_kept(self):
+        """Give the tensors that hooks and ctxs keep their histories, once all nodes are made."""
+        for t, edge in self._kept_tensors:
+            t._node = self.edge(edge)
 
     def _operator(self, spec):
         guards: list = []

@@ -255,6 +255,13 @@ def hooked_node(x):
     return h.exp()
 
 
+def hooked_by_later_results(x):
+    h = x * x
+    later = h.tanh()
+    h.grad_fn.register_prehook(lambda grads: (grads[0] + later * (later.grad_fn is not None),))
+    return later.exp()
+
+
 class Number(autograd.Function):
     """A square that keeps a number which it reads out of a tensor."""
 
@@ -272,6 +279,7 @@ INSIDE = {
     "number": lambda x: Number.apply(x) * x,
     "hook": hooked,
     "hooks of a node": hooked_node,
+    "hooks with later results": hooked_by_later_results,
     "hook on a result": lambda x: (lambda h: (h.register_hook(lambda g: g * 3), h * x)[1])(x * x),
     "attributes": lambda x: Attributes.apply(x, [3.0]) * x,
     "attributes of no leaf": lambda x: Attributes.apply(x.exp(), [3.0]).exp(),
