@@ -216,8 +216,11 @@ class LayoutLog:
     def __init__(self, recorder):
         self._recorder = recorder
         self.answers: dict = {}
+        self.methods: dict = {}         # position of an input -> names of its methods that the function calls
 
     def strides_read(self, t: Tensor):
+        """The function reads the strides of a tensor, which depend on the layout and sizes of the memory that it views."""
+        self._pin_sizes(t)
         self._query_root(t, layout_of)
 
     def offset_read(self, t: Tensor, is_whole: bool):
@@ -226,12 +229,16 @@ class LayoutLog:
         if is_whole:
             self._query_root(t, is_root)
             return
+        self._pin_sizes(t)
+        self._query_root(t, layout_of)
+
+    def _pin_sizes(self, t):
+        """Make the sizes and numbers that the views up to a tensor use conditions."""
         link, found = self._recorder.link(t), {}
         if link.cell.value is not None:
             collect((link.cell.value.aval.shape, link.chain), found)
         for n in found.values():
             pinned(n)
-        self._query_root(t, layout_of)
 
     def asked(self, t: Tensor, query: Callable):
         """The function asks a question of a tensor, or of the input in whose memory it is a view."""
@@ -248,6 +255,12 @@ class LayoutLog:
         position = self._recorder.inputs.position_of(t)
         if position is not None:
             self.answers[position, query] = query(t)
+
+    def calls_method(self, t: Tensor, name: str):
+        """Record that the function calls a method of an input."""
+        position = self._recorder.inputs.position_of(t)
+        if position is not None:
+            self.methods[position] = self.methods.get(position, frozenset()) | {name}
 
     def extents_read(self, t: Tensor):
         """The function asks whether a view is row-major: note which symbolic sizes of its slices are whole extents."""

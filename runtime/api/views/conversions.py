@@ -27,9 +27,7 @@ from .tensor_factories import created, filled
 @api(function=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
     """Return whether the elements lie in memory in row-major order (or in the given format)."""
-    m = tls.m
-    if m.sizes is not None and m.recorder is not None:
-        m.recorder.layouts.extents_read(self)
+    _has_ones(self)
     if memory_format is contiguous_format:
         return self._a.flags.c_contiguous
     a, order = self._a, format_of(memory_format).order
@@ -210,11 +208,23 @@ def empty_strides(shape) -> tuple:
     return tuple(reversed(steps))[:len(shape)]
 
 
+def _has_ones(t) -> bool:
+    """Return whether dims of a tensor with symbolic sizes have one element: their strides are of no account to its order. Such
+    dims, and parts that are whole extents, become conditions of a recording."""
+    m = tls.m
+    if m.sizes is None:
+        return False
+    if m.recorder is not None:
+        m.recorder.layouts.extents_read(t)
+    ones = [bool(n == 1) for n in shape_of(t)]      # all are asked, so that each is a condition
+    return any(ones)
+
+
 @api(function=False)
 def stride(self, dim=None) -> Any:
     """Return the number of elements between neighbours along each dimension (or one)."""
     a = self._a
-    if tls.m.sizes is not None and a.flags.c_contiguous:
+    if tls.m.sizes is not None and not _has_ones(self) and a.flags.c_contiguous:
         steps = empty_strides(shape_of(self))
     else:
         tuple(map(int, shape_of(self)))       # strides depend on the sizes: record symbolic ones

@@ -341,6 +341,35 @@ def test_explanations_begin_with_the_reasons_for_recordings():
     assert reasons == ["  (3 more before these: stats()['misses'])", *[f"  {why}" for why in traced.stats()["misses"][-8:]]]
 
 
+def placed(shape, strides):
+    return ingot.as_strided(ingot.arange(256.0), shape, strides)
+
+
+VIEWS = {
+    "itself": lambda x: x, "transposed": lambda x: x.mT, "a column": lambda x: x[:, :1], "the last row": lambda x: x[-1:],
+    "its diagonal": lambda x: x.diagonal(), "half": lambda x: x[:, :x.shape[1] // 2],
+    "windows": lambda x: x.unfold(1, 1, 1), "made": lambda x: x * 2, "a column of what is made": lambda x: (x * 2)[:, :1],
+    "a column of its parts": lambda x: x.contiguous().view(-1, 1), "repeated": lambda x: x.expand(2, *x.shape),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("ask", [lambda v: v.stride(), lambda v: v.is_contiguous(), lambda v: v.dim_order(),
+                                 lambda v: v.storage_offset()], ids=["strides", "row-major", "order", "offset"])
+def test_places_in_memory_are_read_of_each_tensor(ask, name, seed):
+    """Row-major memory does not tell the strides of dims of one element, nor is a view of it row-major for all sizes."""
+    def fn(x):
+        return x.sum(), ask(VIEWS[name](x))
+
+    rng, traced = random.Random(seed), jit.trace(fn, fullgraph=True)
+    for _ in range(10):
+        m, n = rng.choice([(1, 3), (2, 3), (5, 3), (1, 1), (3, 1), (4, 4), (6, 2), (1, 8), (8, 1), (2, 2), (1, 2)])
+        steps = rng.choice([(n, 1), (n, 1), (1, m), (2 * n, 1), (rng.choice([1, n, 7]) if m == 1 else n,
+                                                                  rng.choice([1, 2, 9]) if n == 1 else 1)])
+        assert traced(x := placed((m, n), steps))[1] == fn(x)[1], (seed, (m, n), steps)
+
+
 def test_conditions_are_explained_with_their_lines():
     traced = jit.trace(lambda x: x * 2 if x.shape[0] > 4 else x)
     compare(traced.fn, traced, [(b, 3) for b in (9, 8, 7, 2, 3, 12)], lambda i, b, s: [ingot.rand(b, s)])
