@@ -325,7 +325,7 @@ def is_computed(owner, name) -> bool:
     if is_user_function(getattr(kind, "__getattribute__", None)):
         return True
     found = in_class(kind, name)
-    if type(found) is cached_property or found is MISSING:
+    if isinstance(found, cached_property) or found is MISSING:
         is_there = name in getattr(owner, "__dict__", ())
         if not is_there and (found is not MISSING or is_user_function(getattr(kind, "__getattr__", None))):
             return True

@@ -33,8 +33,9 @@ LIBRARIES = {
 }
 _STDLIB = tuple([sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib")])
 _INSTALLED = ("site-packages", "dist-packages")         # folders that may lie below the standard library's
-# Rooms of ingot whose objects are no modules and hold what users may replace: parameters of distributions, switches of scalers.
-_OBJECTS = tuple([f"{__name__.partition('.')[0]}.runtime.{room}" for room in ("distributions", "amp", "data")])
+# Rooms of ingot whose objects are no modules and hold what users may replace: parameters of distributions, nodes of graphs.
+_OBJECTS = tuple([f"{__name__.partition('.')[0]}.{room}" for room in (
+    "runtime.distributions", "runtime.amp", "runtime.data", "jit.fx")])
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.

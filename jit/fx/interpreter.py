@@ -4,12 +4,27 @@ from typing import Any
 
 from ...ir.errors import ArgumentError
 from ...runtime.nn import Module
+from ...runtime.state.switches import question
 from .graph import Graph, attribute_at
 from .graph_module import GraphModule
 from .node import Node, map_arg
 from .proxy import Proxy, TracerBase
 
 __all__ = ["Interpreter", "Transformer"]
+
+
+# Traces ask these again at each call: graphs may be edited at any time.
+
+@question
+def graph_of(module: Module) -> Graph | None:
+    """Return the graph of a module, if it has one."""
+    return getattr(module, "graph", None)
+
+
+@question
+def steps_of(graph: Graph) -> dict[Node, tuple]:
+    """Return {node: what it does} of a graph, in order."""
+    return {node: (node.op, node.target, node.args, node.kwargs) for node in graph.nodes}
 
 
 class Interpreter:
@@ -25,7 +40,7 @@ class Interpreter:
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
         self.module = module
         self.submodules = dict(module.named_modules())
-        found = graph if graph is not None else getattr(module, "graph", None)
+        found = graph if graph is not None else graph_of(module)
         if found is None:
             raise ArgumentError(f"an Interpreter runs a GraphModule, got {type(module).__name__}: see fx.symbolic_trace")
         self.graph: Graph = found
@@ -35,7 +50,7 @@ class Interpreter:
         self.kwargs: dict[str, Any] = {}
         self.name, self.extra_traceback = "Interpreter", True
         last: dict[Node, Node] = {}
-        for node in self.graph.nodes:
+        for node in steps_of(self.graph):
             for used in node.all_input_nodes:
                 last[used] = node
         self.user_to_last_uses: dict[Node, list[Node]] = {}
@@ -46,8 +61,14 @@ class Interpreter:
         """Run the graph on arguments; `initial_env` has values of nodes that do not run. `enable_io_processing` is ignored:
         graphs take the arguments as they are."""
         self.env = dict(initial_env or {})
-        self.args_iter = iter(args)
-        for node in self.graph.nodes:
+        before, self.args_iter = self.args_iter, iter(args)
+        try:
+            return self._run_nodes()
+        finally:
+            self.args_iter = before     # (so that a trace has no iterator to make again)
+
+    def _run_nodes(self) -> Any:
+        for node in steps_of(self.graph):
             if node in self.env:
                 continue
             try:

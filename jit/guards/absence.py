@@ -8,8 +8,10 @@ property in the class of `x`. So the classes of the user's count by all their na
 """
 
 import types
+from functools import cached_property
 from operator import is_
 
+from ..bytecode.reads import static_attribute
 from ..proxies.threads import own_names
 from .guards import Condition
 from .references import Held
@@ -43,6 +45,10 @@ class AbsentNames(Condition):
     def explained_by(self, written) -> bool:
         """Return whether the function itself writes every name that appeared."""
         return all((id(self.owner), name) in written for name in self.present())
+
+    def computed(self) -> list:
+        """Return the names that appeared, if cached properties were computed and nothing else has changed."""
+        return _if_all_cached(self.owner, self.present())
 
     def __str__(self):
         return f"{self.text} has got {', '.join(self.present())}"
@@ -132,5 +138,17 @@ class AttributeNames(Condition):
         changed = {*now[0]} ^ {*self.names[0]}
         return now[1:] == self.names[1:] and all((id(self.owner), name) in written for name in changed)
 
+    def computed(self) -> list:
+        """Return the names that appeared, if cached properties were computed and nothing else has changed."""
+        (own, *others), (before, *before_others) = self._now(), self.names
+        is_grown = own[: len(before)] == before and others == before_others
+        return _if_all_cached(self.owner, own[len(before):]) if is_grown else []
+
     def __str__(self):
         return f"{self.text} has got other attributes than it had, or in another order"
+
+
+def _if_all_cached(owner, names) -> list:
+    """Return some attributes of an object if cached properties have given all of them."""
+    are_cached = all(isinstance(static_attribute(type(owner), name), cached_property) for name in names)
+    return [*names] if are_cached else []

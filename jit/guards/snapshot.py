@@ -339,7 +339,7 @@ def first_change(now, expected) -> tuple:
 def brief(value) -> str:
     """Return a short text of a value for messages: tensors, arrays and long containers by their kind."""
     if value is _ANOTHER:
-        return "another object, to which the function writes"
+        return "another object, which counts by identity"
     if value is _MOVED:
         return "a set after other changes, which goes on in another order"
     if is_a(value, Tensor):

@@ -351,6 +351,16 @@ class TensorAttributes:
         elif id(t) not in self._known.own and not _is_new(t):
             self._reads.add_attributes("a tensor", t, (name,))
 
+    def calls_method(self, t, name):
+        """Note that the function calls a method of a tensor, and that no attribute of the tensor hides it."""
+        if name in t.__dict__ or not is_shadowable(type(t), name) or _is_new(t):
+            return
+        if self._is_changing(t):
+            recorder: Any = tls.m.recorder
+            recorder.layouts.calls_method(t, name)
+        elif id(t) in self._reached and id(t) not in self._known.own:
+            self._reads.add_absent("a tensor", t, {name})
+
     def add_write(self, t, name, text):
         """Note that the function may give a tensor an attribute."""
         if id(t) not in self._reached:

@@ -264,6 +264,7 @@ class CallPolicy:
         if recorder is not None and recorder.reads.printed.unread.calls:
             recorder.reads.printed.unread.called(call)
         self._judge(call, call.function, call.args, call.kwargs)
+        self._reachable.calls_method(call.function, call.args)
         if self._hashes_tensors:
             self._takes_sets(call)
         for x in (call.function, getattr(call.function, "__self__", None), *call.operands()):

@@ -1,6 +1,7 @@
 """Guards of a recorded call, made from its logs once the call has ended and every action in it can be repeated."""
 
 from dataclasses import replace
+from types import MethodType
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
@@ -111,8 +112,8 @@ class Finaliser:
         replaced = unread_replacements(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
         for guard in guards.values() if replaced else ():
             contents.loosen(guard.expected, guard.value(), replaced)
-        found = [replace(g, expected=self._settled(g.expected, ways[at][-1])) for at, g in guards.items()]
-        conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is ReadCondition else r
+        found = [replace(g, expected=self._settled(g.expected, ways[at][-1], g.value)) for at, g in guards.items()]
+        conditions = [replace(r, expected=self._settled(r.expected, r.read(), r.read)) if type(r) is ReadCondition else r
                       for r in reads.conditions.values() if id(getattr(r, "owner", None)) not in self._remade_ids]
         return [*modules, *reads.guards_on_kinds(self._remade_ids), *conditions, *found, *self._written_on_the_way(ways),
                 *contents.sole_references.values(), *self._unshared]
@@ -173,6 +174,9 @@ class Finaliser:
                 raise FirstTimeError(f"it changed {reading.text}; change it outside of the traced function")
             if type(reading) in (LoadedModules, ImportedModule) and not reading.holds():
                 raise FirstTimeError(f"{reading}, and the function reads which there are")
+            computed = reading.computed() if type(reading) in (AttributeNames, AbsentNames) and not fills else ()
+            if computed:
+                raise FirstTimeError(f"the cached property {computed[0]} was computed")
             if type(reading) is ClassNames and not (fills or reading.holds()):      # a library did so
                 raise FirstTimeError(str(reading))
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
@@ -186,8 +190,11 @@ class Finaliser:
         """Return whether a condition held before the run changed containers, which is its side effect."""
         return type(reading) is ReadCondition and self._contents.was(reading.read(), reading.expected)
 
-    def _settled(self, expected, now):
-        return self._contents.exact(self._contents.settled(expected), now)
+    def _settled(self, expected, now, read):
+        """Return the expectation of a value that was `now`. A bound method that each lookup makes anew is as it was if it has
+        the same function and object."""
+        settled = self._contents.settled(expected)
+        return settled if type(now) is MethodType and read() is not now else self._contents.exact(settled, now)
 
     def _written_on_the_way(self, ways) -> list:
         """Return guards of the containers that the run writes to, on the way to other guarded locations."""

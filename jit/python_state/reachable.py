@@ -211,6 +211,13 @@ class Reachable:
         else:
             self._tensors.add_number(args)
 
+    def calls_method(self, function, args):
+        """Note a call of a function that may be a method of a tensor, with operands or with unknown ones (None)."""
+        bound = getattr(function, "__self__", None)
+        receiver = bound if isinstance(bound, Tensor) else args[0] if args else None
+        if isinstance(receiver, Tensor):
+            self._tensors.calls_method(receiver, getattr(function, "__name__", ""))
+
     def add(self, text, value) -> list:
         """Note an object that is reached, and answer all queries so far; return (text, value) of its parts."""
         if id(value) in self._known.outside:

@@ -20,7 +20,7 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
-from ..bytecode.identity import asks_identity
+from ..bytecode.identity import asks_identity, tells_apart
 from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
@@ -241,6 +241,7 @@ class Tracker:
         """Log what code that starts reads and writes, as its bytecode shows."""
         code = frame.f_code
         self.known.compares = self.known.compares or asks_identity(code)
+        self.contents.tells_methods = self.contents.tells_methods or tells_apart(code)
         self.tensors.named(code.co_names)
         if self.known.parts.taken.apart and makes_text(code):
             self.reachable.on_operand()

@@ -44,6 +44,7 @@ def _effects_of(recorder, results) -> tuple:
                   scope=recorder.scope, devices=inputs.devices, orders=inputs.orders, kinds=swaps.kinds,
                   joined=recorder.aliases.wholes, bases=recorder.aliases.bases)
     r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
+    r.methods = recorder.layouts.methods
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     share_inputs(recorder, results, r.outputs)
     r.rebinds = [(position, replace(o, rewritten=_has_new_history(recorder, position, t)))

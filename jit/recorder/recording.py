@@ -155,6 +155,7 @@ class Recording:
     clashes: list = field(default_factory=list)      # (input position, another): they must not overlap
     leaves: list = field(default_factory=list)       # (input position, `kind_of_gradient` of the gradient found there)
     layouts: list = field(default_factory=list)         # (input position, query, answer): its layout
+    methods: dict = field(default_factory=dict)         # {input position: names of its methods that the function calls}
     hosts: list = field(default_factory=list)        # (host step, the values it takes), run in order at the end
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
     same: list = field(default_factory=list)         # (argument, the tensor that it is, reached otherwise too)

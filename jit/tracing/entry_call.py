@@ -175,6 +175,9 @@ class _Writer:
             if t is x:
                 lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
                           f"a{n} = x{i}._a"]
+                methods = self.entry.tensors.questions.methods.get(n)
+                lines += [f"if x{i}.__dict__ and not {self._name(methods)}.isdisjoint(x{i}.__dict__): return MISS"] * bool(
+                    methods)
             else:
                 lines += [f"if x{i}.__class__ is not ndarray: return MISS", f"a{n} = x{i}"]
             lines.append(f"if a{n}.shape != {self._name(t._a.shape)}: return MISS")

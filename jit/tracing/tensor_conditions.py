@@ -32,7 +32,7 @@ class TensorConditions:
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.is_simple = True            # there are no conditions but on captured tensors
         self._gradients = GradientConditions()
-        self.layouts: dict = {}          # (kind, position or id, query) -> (source of an input, answer)
+        self.questions = QuestionConditions()
         self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
         self.apart: dict = {}            # id -> weak reference to a tensor that no other argument may be
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
@@ -49,8 +49,7 @@ class TensorConditions:
             (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in toggled), order))
             for i, t, (*shape_and_dtype, order) in [
                 (i, t, recording.kinds.get(i) or (t._a.shape, t._a.dtype, memory_order(t._a))) for i, t in captured]])
-        layouts = [(_origin(recording.sources, position), query, answer) for position, query, answer in recording.layouts]
-        self.layouts = {**self.layouts, **{(_name_of(s), query): (s, answer) for s, query, answer in layouts}}
+        self.questions.add(recording)
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         self.apart = {**self.apart, **recording.apart}
@@ -69,7 +68,8 @@ class TensorConditions:
         self.nodes = self._leaves_now()
         self.sharing = self._sharing()
         self.devices = [(t, place_of(a)) for t, a, _ in self.arrays]
-        self.is_simple = not (self.same or self.shared or self.must_not_share or self._gradients.leaves or self.layouts
+        self.is_simple = not (self.same or self.shared or self.must_not_share or self._gradients.leaves
+                              or self.questions.layouts
                               or self._pairs)
 
     def _find_storages(self):
@@ -106,10 +106,7 @@ class TensorConditions:
         why = self._pairs.changed(arguments) if self._pairs else None
         if why is not None:
             return why
-        for (_, query), (source, answer) in self.layouts.items():
-            if query(_tensor_of(source, arguments)) != answer:
-                return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
-        return None
+        return self.questions.changed(arguments)
 
     def is_apart(self, t) -> bool:
         """Return whether a tensor is one of those that no argument may be."""
@@ -153,6 +150,32 @@ class TensorConditions:
         for tensors that the recorded call has left in another state."""
         return [n if (n is None or type(n) is Leaf) and (n is not None) is needs else Leaf
                 for n, (_, _, needs) in zip(map(_node_of, self.tensors), self.arrays)]
+
+
+class QuestionConditions:
+    """Conditions on what code asks of a tensor: its layout and the like, and its methods."""
+
+    def __init__(self):
+        self.layouts: dict = {}          # (kind, position or id, query) -> (source of an input, answer)
+        self.methods: dict = {}          # position of an argument -> names of its methods that the function calls
+
+    def add(self, recording):
+        """Add the conditions of a path."""
+        layouts = [(_origin(recording.sources, position), query, answer) for position, query, answer in recording.layouts]
+        self.layouts = {**self.layouts, **{(_name_of(s), query): (s, answer) for s, query, answer in layouts}}
+        for source, names in [(recording.sources[i], names) for i, names in recording.methods.items()]:
+            if source.kind == "argument":
+                self.methods[source.what] = self.methods.get(source.what, frozenset()) | names
+
+    def changed(self, arguments):
+        """Return in words which answer is another one, or None."""
+        for position, names in self.methods.items():
+            if not names.isdisjoint(arguments[position].__dict__):
+                return "a tensor has an attribute of its own that hides a method, which the function calls"
+        for (_, query), (source, answer) in self.layouts.items():
+            if query(_tensor_of(source, arguments)) != answer:
+                return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
+        return None
 
 
 class PairConditions:

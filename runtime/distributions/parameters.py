@@ -51,22 +51,20 @@ def _sum_rightmost(value, dim):
     return value if dim == 0 else value.reshape((*value.shape[:-dim], -1)).sum(-1)
 
 
-class lazy_property:
-    """Property that is computed on first use, then an attribute."""
+class lazy_property(functools.cached_property):
+    """Property that is computed on first use, with gradients on, then an attribute."""
 
     def __init__(self, wrapped):
-        self.wrapped, self.name = wrapped, wrapped.__name__
+        super().__init__(wrapped)
+        self.wrapped = wrapped
         functools.update_wrapper(self, wrapped)  # type: ignore[arg-type]
-
-    def __set_name__(self, owner, name):
-        self.name = name
 
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
         with enable_grad():
             value = self.wrapped(instance)
-        setattr(instance, self.name, value)
+        setattr(instance, self.attrname or self.wrapped.__name__, value)
         return value
 
 

@@ -687,7 +687,7 @@ def fn(x): return [b[0] * 1 for b in shuffled], list(drawn)
 D = ingot.distributions
 class Own(D.Normal): pass
 p, q = Own(0.0, 1.0), D.Normal(ingot.zeros(3), 2.0)
-def fn(x): return D.kl_divergence(p, q) * x
+def fn(x): return ingot.distributions.kl_divergence(p, q) * x
 def turn(i):
     if i == 2: D.register_kl(Own, D.Normal)(lambda p, q: ingot.ones(3) * 7)
     if i == 4: D.register_kl(Own, D.Normal)(lambda p, q: ingot.ones(3) * 9)
@@ -727,6 +727,59 @@ def fn(x):
 def after(i, r): r[1][0, 0] = float(i)
 def turn(i):
     if i == 4: a[0] = 9
+### tensor_attribute_hides_a_method
+w = ingot.ones(3)
+def fn(x): return x + w.detach()
+def turn(i):
+    if i == 3: w.detach = lambda: ingot.full((3,), 7.)
+    if i == 5: del w.detach
+### tensor_attribute_hides_a_bound_method
+w = ingot.ones(3)
+def fn(x):
+    m = w.relu
+    return x + m()
+def turn(i):
+    if i == 3: w.relu = lambda: ingot.full((3,), 7.)
+### interpreter_of_an_edited_graph
+class Net(nn.Module):
+    def forward(self, x): return x.relu() + 1
+gm = ingot.fx.symbolic_trace(Net()); it = ingot.fx.Interpreter(gm)
+def fn(x): return it.run(x), ingot.fx.Interpreter(gm).run(x - 1)
+def turn(i):
+    nodes = {n.name: n for n in gm.graph.nodes}
+    if i == 3: nodes["relu"].target = "neg"
+    if i == 5: nodes["add"].args = (nodes["relu"], 5)
+### nodes_of_an_edited_graph
+class Net(nn.Module):
+    def forward(self, x): return x.relu() + 1
+gm = ingot.fx.symbolic_trace(Net())
+def fn(x): return x * sum(len(str(n.target)) for n in gm.graph.nodes), [n.op for n in gm.graph.nodes]
+def turn(i):
+    if i == 3: [n for n in gm.graph.nodes if n.name == "relu"][0].target = "sigmoid"
+### lazy_attribute_of_a_distribution_dropped
+d = ingot.distributions.MultivariateNormal(ingot.zeros(2), precision_matrix=ingot.eye(2) * 2); d.covariance_matrix
+def fn(x): return x + 1, sorted(vars(d)), repr(d)
+def turn(i):
+    if i == 3: del d.covariance_matrix
+    if i == 5: d.scale_tril
+### lazy_attribute_of_a_distribution_filled
+p, q = [ingot.distributions.MultivariateNormal(ingot.zeros(3), precision_matrix=ingot.eye(3) * k) for k in (2, 3)]
+def fn(x): return ingot.distributions.kl_divergence(p, q) + x, sorted(vars(p))
+def turn(i):
+    if i == 3: del vars(p)["scale_tril"]
+### one_of_two_equal_bound_methods
+class C:
+    def m(self): return 1
+c = C(); f = c.m; g = [f]; net = nn.Identity(); net.f = net.g = f
+def same(a, b): return a is b
+def fn(x): return x, f is g[0], same(f, g[0]), net.f is net.g, id(f) == id(g[-1])
+def turn(i):
+    if i == 3: g[0] = c.m
+    if i == 5: net.g = c.m
+### strides_of_dims_of_one_element
+places = [((1, 3), (3, 1)), ((2, 3), (3, 1)), ((1, 3), (7, 1)), ((3, 1), (1, 1)), ((3, 1), (1, 9)), ((1, 1), (5, 7)), ((5, 3), (3, 1)), ((1, 4), (4, 1))]
+def args(i): return ingot.as_strided(ingot.arange(64.), *places[i % len(places)]),
+def fn(x): return x.stride(), x.mT.stride(), x[:, :1].stride(), (x * 2)[:, :1].stride(), x[-1:].stride(), x.mT.is_contiguous(), x.diagonal().is_contiguous()
 '''
 
 
