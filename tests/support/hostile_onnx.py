@@ -80,6 +80,9 @@ FILES = {
     "padding": lambda: model(node("Pad", ["x", "p"], ["y"]), p=whole(1 << 31, 0)),
     "padding beyond all": lambda: model(node("Pad", ["x", "p"], ["y"]), p=whole(1 << 62, 1 << 62)),
     "turns": lambda: loop(body(node("Add", ["v", "v"], ["v2"]))),
+    "inputs of a scan": lambda: model(node("Scan", ["x"], ["y"], num_scan_inputs=1 << 27, body=helper.make_graph(
+        [node("Identity", ["v"], ["w"])], "b", [value("v")], [value("w")]))),
+    "parts of a split": lambda: model(node("Split", ["x"], ["y"], num_outputs=1 << 27)),
     "empty turns": lambda: loop(helper.make_graph([], "b", [value("i", INT, []), value("c", BOOL, []), value("v")],
                                                   [value("c", BOOL, []), value("v")])),
     "turns in turns": lambda: loop(nested(6), 30),

@@ -45,6 +45,8 @@ def _loop(call, most=None, condition=None, *carried):
 def scan(call, *inputs):
     """Run a graph over slices of its inputs."""
     body, count = call.graphs["body"], call.need("num_scan_inputs")
+    if not 0 < count <= len(inputs):
+        raise FileError(f"a Scan of graph {body.name!r} goes through {count} of its {len(inputs)} inputs")
     states = list(inputs[:len(inputs) - count])
     sequences = [to_tensor(x) for x in inputs[len(inputs) - count:]]
     axes = call.get("scan_input_axes") or [0] * count

@@ -50,6 +50,8 @@ def _parts(call, x, sizes):
     axis = whole_axis(call.get("axis", 0), x.ndim)
     if sizes is None:
         count = call.get("num_outputs", call.results)
+        if not 0 < count == call.results:
+            raise FileError(f"a Split has {call.results} outputs, and names {count}")
         each = -(-x.shape[axis] // count)
         sizes = [each] * (count - 1) + [x.shape[axis] - each * (count - 1)]
     if sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0:
