@@ -158,7 +158,8 @@ class Looks:
 
 
 def _median(seconds) -> float:
-    return sorted(seconds)[len(seconds) // 2] if seconds else 0.0
+    found = sorted(seconds)         # (other threads may add to `seconds`)
+    return found[len(found) // 2] if found else 0.0
 
 
 class Cost(NamedTuple):

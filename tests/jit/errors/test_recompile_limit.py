@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import deque
 from itertools import count
 from typing import NamedTuple
 
@@ -17,7 +18,15 @@ import ingot
 import row_sample
 from ever_changing import PROGRAMS
 from ingot import jit
-from ingot.jit.errors.recompile_limit import FREE, LONGEST_PAUSE, OVERHEAD, PATIENCE, RecompileLimit, kind_of_reason
+from ingot.jit.errors.recompile_limit import (
+    FREE,
+    LONGEST_PAUSE,
+    OVERHEAD,
+    PATIENCE,
+    Looks,
+    RecompileLimit,
+    kind_of_reason,
+)
 from ingot.jit.replay.shared_code import SharedCode
 from ingot.jit.replay.symbolic_job import Variant
 from ingot.jit.tracing import uncompiled_calls
@@ -211,6 +220,22 @@ SETTLING = {
     "branches one after the other": lambda i: i // 2000,
     "fixed, then symbolic": lambda i: i > 1,
 }
+
+
+class Shared(deque):
+    """Times to which another thread adds right after they were read."""
+
+    def __iter__(self):
+        yield from list(super().__iter__())
+        self.append(0.0)
+
+
+def test_threads_may_add_times_while_their_median_is_found():
+    looks = Looks()
+    looks._misses = Shared([0.0])
+    looks.misses = True
+    looks.add(1.0, False)
+    assert looks.dearest in (0.0, 1.0)
 
 
 @pytest.mark.parametrize("needs", SETTLING.values(), ids=SETTLING)
