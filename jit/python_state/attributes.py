@@ -353,7 +353,7 @@ class TensorAttributes:
 
     def calls_method(self, t, name):
         """Note that the function calls a method of a tensor, and that no attribute of the tensor hides it."""
-        if name in t.__dict__ or not is_shadowable(type(t), name) or _is_new(t):
+        if type(t) in PARTS or name in t.__dict__ or not is_shadowable(type(t), name) or _is_new(t):
             return
         if self._is_changing(t):
             recorder: Any = tls.m.recorder
