@@ -69,8 +69,7 @@ class TensorConditions:
         self.sharing = self._sharing()
         self.devices = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self._gradients.leaves
-                              or self.questions.layouts
-                              or self._pairs)
+                              or self.questions.layouts or self._pairs)
 
     def _find_storages(self):
         """Find the memory that arguments must not share: that of captured tensors which are written or have gradients, or of

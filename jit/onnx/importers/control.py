@@ -46,7 +46,7 @@ def scan(call, *inputs):
     """Run a graph over slices of its inputs."""
     body, count = call.graphs["body"], call.need("num_scan_inputs")
     if not 0 < count <= len(inputs):
-        raise FileError(f"a Scan of graph {body.name!r} goes through {count} of its {len(inputs)} inputs")
+        raise FileError(f"num_scan_inputs of a Scan of graph {body.name!r} is {count}, and the node has {len(inputs)} inputs")
     states = list(inputs[:len(inputs) - count])
     sequences = [to_tensor(x) for x in inputs[len(inputs) - count:]]
     axes = call.get("scan_input_axes") or [0] * count

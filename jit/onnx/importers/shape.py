@@ -51,7 +51,7 @@ def _parts(call, x, sizes):
     if sizes is None:
         count = call.get("num_outputs", call.results)
         if not 0 < count == call.results:
-            raise FileError(f"a Split has {call.results} outputs, and names {count}")
+            raise FileError(f"num_outputs of a Split is {count}, and the node has {call.results} outputs")
         each = -(-x.shape[axis] // count)
         sizes = [each] * (count - 1) + [x.shape[axis] - each * (count - 1)]
     if sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0:

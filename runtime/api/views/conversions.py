@@ -27,7 +27,8 @@ from .tensor_factories import created, filled
 @api(function=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
     """Return whether the elements lie in memory in row-major order (or in the given format)."""
-    _has_ones(self)
+    if tls.m.sizes is not None:
+        _has_ones(self)         # a condition of the recording
     if memory_format is contiguous_format:
         return self._a.flags.c_contiguous
     a, order = self._a, format_of(memory_format).order
@@ -211,11 +212,9 @@ def empty_strides(shape) -> tuple:
 def _has_ones(t) -> bool:
     """Return whether dims of a tensor with symbolic sizes have one element: their strides are of no account to its order. Such
     dims, and parts that are whole extents, become conditions of a recording."""
-    m = tls.m
-    if m.sizes is None:
-        return False
-    if m.recorder is not None:
-        m.recorder.layouts.extents_read(t)
+    recorder = tls.m.recorder
+    if recorder is not None:
+        recorder.layouts.extents_read(t)
     ones = [bool(n == 1) for n in shape_of(t)]      # all are asked, so that each is a condition
     return any(ones)
 

@@ -223,7 +223,7 @@ SETTLING = {
 
 
 class Shared(deque):
-    """Times to which another thread adds many right after they were read."""
+    """Times to which another thread adds some right after they were read."""
 
     def __iter__(self):
         yield from list(super().__iter__())
