@@ -210,7 +210,7 @@ class FunctionCaches:
         for known in self._reached.values():
             name = known.function.__name__
             if known.missed():
-                raise FirstTimeError(f"{name}() was run to fill its cache, which later calls don't repeat")
+                raise FirstTimeError(f"{name}() was run to fill its cache, which a recording cannot repeat")
             if known.was_called_unseen():
                 _called_unseen[id(known.function)] = known.function
                 raise FirstTimeError(f"{name}(), which has a cache, was called by code in C")

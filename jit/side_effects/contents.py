@@ -427,7 +427,7 @@ def _dict_targets(container, copy, text):
     now = container.copy()          # others may change it meanwhile: finalizers, signals, threads
     gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in now]
     if any(map(is_not, now, [k for k in copy if k in now])):
-        raise FirstTimeError(f"the order of {text} was changed, which later calls don't repeat")
+        raise FirstTimeError(f"the order of {text} was changed, which a recording cannot repeat")
     return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{key_text(k)}]")
                    for k, v in now.items() if v is not copy.get(k, MISSING)]
 

@@ -134,8 +134,8 @@ class WriteLog:
         put = {id(t.value()) for t in targets if t.was is MISSING}
         for t in targets:
             if t.kind in (WHOLE, GONE) and id(t.owner) in put:      # the next call finds a container in the empty place
-                raise FirstTimeError(f"it puts {t.text} into an empty place and takes something out of it, which later calls "
-                                     "don't repeat")
+                raise FirstTimeError(f"it puts {t.text} into an empty place and takes something out of it, which a "
+                                     "recording cannot repeat")
         return [t for t in targets if self._is_repeated(t, made)]
 
     def _is_repeated(self, t, made) -> bool:

@@ -38,6 +38,7 @@ from .uncompiled_calls import (
 
 MOST_REASONS = 1000  # that are remembered
 MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
+MOST_FIRST = 2       # calls in a row that are not recorded for one reason, and may be the first ones under `fullgraph`
 MOST_TARGETS = 256   # of one recording that are remembered
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
@@ -52,6 +53,7 @@ class MissHandler:
         self._fn, self._run, self._eager, self._dynamic, self._arrays, self._cache = fn, run, eager, dynamic, arrays, cache
         self._rested = 0                # calls that were neither replayed nor recorded
         self._failed = -1, 0            # (number of the last call whose recording failed, how many in a row)
+        self._why_failed, self._failed_alike = "", 0        # its reason, and how many in a row failed for it
         self._warned = False            # whether a warning said that recording is of no use, or does not pay
         self._no_reads = False          # whether lazy scalars are off, since the function does not take them
         self._no_symbols = False        # whether symbolic numbers are off, likewise
@@ -208,7 +210,8 @@ class MissHandler:
                 self._warn(f"runs as it is: {error}. Trace what is done on each")
             if is_useless:
                 self._warn_as_it_is(error)
-            self._eager.add(str(error), "" if is_useless or type(error) is SeveralDevicesError else None)
+            is_rule = is_useless or type(error) is SeveralDevicesError or self._failed_alike > MOST_FIRST
+            self._eager.add(str(error), "" if is_rule else None)
             if run.keeps_plain:
                 self._tables = dict.fromkeys(self._tables)
             self.why = str(error)
@@ -234,7 +237,8 @@ class MissHandler:
         """Count a recording that was thrown away; return whether that will go on, and the limit shrinks."""
         at = self.stats["calls"] - self._rested
         in_a_row = self._failed[0] + 1 == at
-        self._failed = at, self._failed[1] + 1 if in_a_row else 1
+        self._failed_alike = self._failed_alike + 1 if in_a_row and self._why_failed == str(error) else 1
+        self._failed, self._why_failed = (at, self._failed[1] + 1 if in_a_row else 1), str(error)
         is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
         if is_useless:
             self.limit.pause()

@@ -387,7 +387,7 @@ class Run:
         """Raise if a replay would not do what this call did."""
         first_time = self.recorder.first_time or tracker.status.first_time
         if first_time:
-            raise FirstTimeError(f"{first_time}, which later calls don't repeat")
+            raise FirstTimeError(f"{first_time}, which a recording cannot repeat")
         if len(devices) > 1:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:

@@ -322,7 +322,7 @@ def test_a_module_that_is_imported_inside_for_the_first_time_is_no_part_of_the_r
         sys.modules["late_settings"].RATE = 3.0
         assert fn(ingot.ones(())).item() == 9.0
         (reason, times), = fn.stats()["eager"].items()
-        assert reason.startswith("it imported late_settings, which later calls don't repeat") and times == 1
+        assert reason.startswith("it imported late_settings, which a recording cannot repeat") and times == 1
     finally:
         sys.modules.pop("late_settings", None)
 

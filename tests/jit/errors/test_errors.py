@@ -305,13 +305,22 @@ FULLGRAPH = [Row(*row) for row in (
     ("host function that writes", "log = []\n@jit.host\ndef note(v):\n    log.append(1)\ndef f(x):\n    note(x)\n"
      "    return x * len(log)\ndef call(f):\n    for i in range(9): f(X)", "host function note changes",
      "return what is needed"),
+    ("frames at each call", "import sys\ndef f(x):\n    return x * len(sys._getframe(0).f_code.co_name)  #!\n"
+     "def call(f):\n    for i in range(3): f(X)", r"_getframe\(\) was called at", "a recording cannot"),
+    ("computed names at each call", "rate = 2.\ndef f(x):\n    return x * globals()['ra' + 'te'[:len(x)]]\ndef call(f):\n"
+     "    for i in range(3): f(X)", r"names in globals\(\)", "a recording cannot"),
+    ("id of a list at each call", "seen = {}\ndef f(x, l):\n    seen[id(l)] = 1\n    return x * 2\ndef call(f):\n"
+     "    for i in range(3): f(X, [1])", r"takes the id\(\) of a list", "a recording cannot"),
+    ("a cache filled at each call", "import functools\n@functools.lru_cache(None)\ndef c(n): return n + 1\nn = [0]\n"
+     "def f(x):\n    n[0] += 1\n    return x * c(n[0])\ndef call(f):\n    for i in range(3): f(X)", "to fill its cache",
+     "a recording cannot"),
 )]
 
 LATER = [Row(*row) for row in (
     ("cache filled", "import functools\n@functools.lru_cache(None)\ndef c(n): return n + 1\nn = [0]\ndef f(x):\n"
-     "    n[0] += 1\n    return x * c(n[0])", r"c\(\) was run to fill its cache", "later calls don't"),
+     "    n[0] += 1\n    return x * c(n[0])", r"c\(\) was run to fill its cache", "a recording cannot"),
     ("order of a dictionary", "d = {'a': 1, 'b': 2}\ndef f(x):\n    d['a'] = d.pop('a')\n    return x * 2",
-     "order of d was changed", "later calls don't"),
+     "order of d was changed", "a recording cannot"),
     ("container that was made", "class C: pass\nc = C()\nc.s = {1}\nn = [0]\ndef f(x):\n    n[0] += 1\n"
      "    c.s = {n[0], 'a'}\n    return x * 2", r"puts a set that it has made into c\.s", "make it outside"),
     ("module that is restructured",
@@ -319,7 +328,7 @@ LATER = [Row(*row) for row in (
      "changed the parameters, children or hooks of a Linear", "outside"),
     ("container put and changed",
      "r = {}\nL = list(range(9))\ndef f(x):\n    r['l'] = L\n    L.pop(0)\n    return x * len(r)",
-     "puts L into an empty place", "later calls don't"),
+     "puts L into an empty place", "a recording cannot"),
     ("tensor with an attribute",
      "class C: pass\nc = C()\ndef f(x):\n    y = x * 2\n    y.tag = lambda: 1\n    c.y = y\n    return x",
      "a tensor with an attribute that is a function", "make it outside"),
