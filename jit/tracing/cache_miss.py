@@ -43,6 +43,25 @@ MOST_TARGETS = 256   # of one recording that are remembered
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
+class FailedRecordings:
+    """Calls in a row whose recordings were thrown away.
+
+    count   how many these are
+    alike   how many of them, up to the last one, have its reason
+    """
+
+    def __init__(self):
+        self.count = self.alike = 0
+        self._last, self._reason = -1, ""       # number of the last such call, and its reason
+
+    def add(self, number: int, reason: str):
+        """Count the call of this number."""
+        in_a_row = self._last + 1 == number
+        self.alike = self.alike + 1 if in_a_row and reason == self._reason else 1
+        self.count = self.count + 1 if in_a_row else 1
+        self._last, self._reason = number, reason
+
+
 class MissHandler:
     """Recorder of the calls of one function, with what earlier recordings showed about it. `why` is the reason of the next
     miss, where a recording was thrown away and the next call must look again."""
@@ -52,8 +71,7 @@ class MissHandler:
         self.stats: dict = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
         self._fn, self._run, self._eager, self._dynamic, self._arrays, self._cache = fn, run, eager, dynamic, arrays, cache
         self._rested = 0                # calls that were neither replayed nor recorded
-        self._failed = -1, 0            # (number of the last call whose recording failed, how many in a row)
-        self._why_failed, self._failed_alike = "", 0        # its reason, and how many in a row failed for it
+        self._failed = FailedRecordings()
         self._warned = False            # whether a warning said that recording is of no use, or does not pay
         self._no_reads = False          # whether lazy scalars are off, since the function does not take them
         self._no_symbols = False        # whether symbolic numbers are off, likewise
@@ -210,7 +228,7 @@ class MissHandler:
                 self._warn(f"runs as it is: {error}. Trace what is done on each")
             if is_useless:
                 self._warn_as_it_is(error)
-            is_rule = is_useless or type(error) is SeveralDevicesError or self._failed_alike > MOST_FIRST
+            is_rule = is_useless or type(error) is SeveralDevicesError or self._failed.alike > MOST_FIRST
             self._eager.add(str(error), "" if is_rule else None)
             if run.keeps_plain:
                 self._tables = dict.fromkeys(self._tables)
@@ -235,11 +253,8 @@ class MissHandler:
 
     def _count_failure(self, error) -> bool:
         """Count a recording that was thrown away; return whether that will go on, and the limit shrinks."""
-        at = self.stats["calls"] - self._rested
-        in_a_row = self._failed[0] + 1 == at
-        self._failed_alike = self._failed_alike + 1 if in_a_row and self._why_failed == str(error) else 1
-        self._failed, self._why_failed = (at, self._failed[1] + 1 if in_a_row else 1), str(error)
-        is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
+        self._failed.add(self.stats["calls"] - self._rested, str(error))
+        is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed.count > MOST_REPLACED)
         if is_useless:
             self.limit.pause()
         return is_useless
