@@ -72,6 +72,10 @@ class Engine(ABC):
     def close(self):
         """Leave the run: sent messages still arrive, then the others see the end."""
 
+    def end(self):
+        """Leave the run with the process, which ends without `close`."""
+        self.close()
+
 
 class Channel:
     """Collectives of a group on arrays. A note names each; a rank with another note is at another point of the program.

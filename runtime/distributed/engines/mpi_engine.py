@@ -275,6 +275,9 @@ class MPIEngine(Engine):
             os.close(fd)
         self._handles = {}
 
+    def end(self):
+        """Do nothing: `mpi_library` has left MPI together with the others, or told them why not."""
+
     def _part(self, reason: str):
         """Tell the others that this rank has left."""
         if not self._parted:

@@ -2,6 +2,7 @@
 
 import os
 from datetime import timedelta
+from multiprocessing import util
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -32,6 +33,7 @@ __all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "ge
            "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups", "rendezvous"]
 
 default_pg_timeout = timedelta(minutes=30)
+_AT_THE_END = -150      # of what a process does when it ends: before it waits for clients of its store
 
 
 class Backend(str):
@@ -58,6 +60,7 @@ class _Run:
     devices: Any = None         # the engine of GPUs, if there is one
     world: Any = None
     store: Any = None
+    end: Any = None             # leaves the run if the process ends before
     groups: list = []
     group_count = 0            # numbers of groups: equal on all ranks, as groups are made in one order
 
@@ -231,6 +234,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     else:
         _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout, asked)
         _Run.store = store
+    _Run.end = util.Finalize(None, _Run.engine.end, exitpriority=_AT_THE_END)
     if _uses_nccl(backend):
         _Run.devices = nccl_engine.NCCLEngine(_Run.engine, PrefixStore(f"run{_Run.group_count}", _Run.store), device_id)
     _Run.world = _enter(range(world_size), timeout, _given(backend), group_name or "default")
@@ -292,10 +296,11 @@ def destroy_process_group(group=None):
         other.close()
     if _Run.devices is not None:
         _Run.devices.close()
+    _Run.end.cancel()
     _Run.engine.close()
     if isinstance(_Run.store, ServedStore):
         _Run.store.close()
-    _Run.engine = _Run.devices = _Run.world = _Run.store = GroupMember.WORLD = None
+    _Run.engine = _Run.devices = _Run.world = _Run.store = _Run.end = GroupMember.WORLD = None
     _Run.groups = []
 
 

@@ -1,11 +1,17 @@
-"""Store served by one process through a socket: requests and answers, whatever the kind of address."""
+"""Store served by one process through a socket: requests and answers, whatever the kind of address.
+
+At its end that process waits a little for its clients, which may still have something to ask.
+"""
 
 import contextlib
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from multiprocessing import util
 
+from ....ir.locks import new_condition
 from .distributed_errors import DistError, DistNetworkError, DistStoreError, DistTimeoutError
 from .handshake import admit, introduce
 from .socket_messages import read_fields, write_fields
@@ -13,6 +19,8 @@ from .store import Store, Table, seconds
 
 _GRACE = 5.0    # seconds beyond a wait's own limit that a client waits for the answer
 _STRANGERS = 256    # connections that may try to prove themselves at once
+_LEAVING = 3.0      # seconds that a process which ends waits for the clients of its store
+_AT_THE_END = -200  # of what a process does when it ends: after engines have told the other ranks
 
 
 def _answer(table: Table, name: bytes, args: list) -> bytes:
@@ -40,12 +48,33 @@ def _answer(table: Table, name: bytes, args: list) -> bytes:
     return b""
 
 
+class _Clients:
+    """Number of clients that a server has now."""
+
+    def __init__(self):
+        self._count, self._changed = 0, new_condition()
+
+    def change(self, by: int):
+        """Count clients that come or go."""
+        with self._changed:
+            self._count += by
+            self._changed.notify_all()
+
+    def wait_for_end(self):
+        """Return when all clients have left, those of this process first, or after a few seconds."""
+        for connection in list(_connections):
+            connection.end()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._count, _LEAVING)
+
+
 class StoreServer:
     """Listener that answers each client in a thread of its own."""
 
     def __init__(self, listener: socket.socket, secret: bytes):
         self.table, self.secret, self.listener = Table(), secret, listener
-        self.strangers = threading.BoundedSemaphore(_STRANGERS)
+        self.strangers, self.clients = threading.BoundedSemaphore(_STRANGERS), _Clients()
+        util.Finalize(self, self.clients.wait_for_end, exitpriority=_AT_THE_END)
         threading.Thread(target=self._accept, name="ingot-store", daemon=True).start()
 
     def _accept(self):
@@ -65,6 +94,7 @@ class StoreServer:
                 at_the_door.callback(self.strangers.release)
                 if not admit(client, self.secret):
                     return
+            self.clients.change(1)
             try:
                 while True:
                     name, *args = read_fields(client)
@@ -77,6 +107,8 @@ class StoreServer:
                     write_fields(client, reply)
             except (OSError, EOFError, ValueError, DistNetworkError):
                 return      # the client has gone, or is a stranger
+            finally:
+                self.clients.change(-1)
 
     def close(self):
         """Stop listening."""
@@ -90,9 +122,18 @@ class _Connection:
 
     def __init__(self, sock):
         self.sock = sock
+        _connections.add(self)
+
+    def end(self):
+        """Tell the server that nothing more comes; its thread may be reading an answer."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
 
     def __del__(self):
         self.sock.close()
+
+
+_connections: "weakref.WeakSet[_Connection]" = weakref.WeakSet()
 
 
 class StoreClient:
