@@ -1,4 +1,4 @@
-"""Engine `tcp`: one socket for each pair of ranks, and a reader thread for each socket.
+"""Engine `tcp`: one socket for each pair of ranks, and a reader thread for each socket. It runs where it is asked for.
 
 Readers take in all messages at once. So a sender never waits for a receiver, and no order of sends and receives can block.
 """
@@ -45,7 +45,7 @@ def own_address(store) -> str:
 class TCPEngine(Engine):
     """Connections of this rank to all others."""
 
-    name = "tcp"
+    name, choice = "tcp", -1
 
     def __init__(self, run: Run):
         super().__init__(run)

@@ -36,4 +36,9 @@ def chosen_engine(rank: int, size: int, store: Store | None, timeout, name: str)
             raise DistBackendError(f"the engine {name!r} cannot connect this run: {reason}")
         return ENGINES[name](run)
     best = sorted(ENGINES.values(), key=lambda engine: -engine.preference())
-    return next(engine for engine in best if engine.preference() >= 0 and not engine.refusal(run))(run)
+    found = next((engine for engine in best if engine.preference() >= 0 and not engine.refusal(run)), None)
+    if found is None:
+        raise DistBackendError(f"no engine connects these {size} ranks, which run on several machines: start the program with "
+                               f"`mpiexec -n {size} python ...` (pip install 'ingot[mpi]'). INGOT_ENGINE=tcp takes "
+                               "ingot's own connections, one for each pair of ranks")
+    return found(run)

@@ -14,7 +14,8 @@ from .socket_messages import read, write_all
 
 SECRET = "INGOT_RUN_SECRET"
 ADVICE = (f"Set {SECRET} to the same random text for all processes of the run, for instance to what "
-          "`python -c 'import secrets; print(secrets.token_hex())'` prints")
+          "`python -c 'import secrets; print(secrets.token_hex())'` prints. Or start the program by `mpiexec`, which needs "
+          "none: pip install 'ingot[mpi]'")
 _SIZE = 32
 _PATIENCE = 10.0        # seconds for a stranger to answer
 

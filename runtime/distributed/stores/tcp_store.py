@@ -22,10 +22,7 @@ def _bound(host) -> str:
     return "127.0.0.1" if host == "localhost" else host if is_loopback(host) else ""
 
 
-def _listener(host: str, port: int, secret: bytes) -> socket.socket:
-    if not secret and not is_loopback(host):
-        raise DistStoreError(f"the store at {host}:{port} can be reached from other machines, so it needs a secret. "
-                             f"{ADVICE}. If all processes run on this machine, name 127.0.0.1 instead")
+def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((_bound(host), port), family=family, backlog=512)
@@ -48,7 +45,10 @@ class TCPStore(ServedStore):
         if multi_tenant:
             raise ArgumentError("TCPStore: a port has one store; share it by PrefixStore instead of multi_tenant=True")
         secret = secret_of_run()
-        server = StoreServer(_listener(host_name, port, secret), secret) if is_master else None
+        if not secret and not is_loopback(host_name):       # of whoever comes, since a keeper without one never listens
+            raise DistStoreError(f"the store at {host_name}:{port} can be reached from other machines, so it needs a secret. "
+                                 f"{ADVICE}. If all processes run on this machine, name 127.0.0.1 instead")
+        server = StoreServer(_listener(host_name, port), secret) if is_master else None
         port = port if server is None else server.listener.getsockname()[1]
         client = StoreClient(lambda deadline: connect(host_name, port, deadline, "the store"), f"{host_name}:{port}",
                              seconds(timeout), secret)

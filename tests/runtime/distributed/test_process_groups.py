@@ -18,6 +18,7 @@ import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
 from ingot.distributed import _functional_collectives as functional_collectives
+from ingot.runtime.distributed.stores import meeting
 
 SIZE = 3
 OPS = dist.ReduceOp
@@ -375,6 +376,26 @@ def test_rendezvous_names_missing_ranks(tmp_path):
     with pytest.raises(dist.DistTimeoutError, match=r"for ranks \[1, 2\] to connect.*world size 3"):
         dist.init_process_group(init_method=f"file://{tmp_path}/s", rank=0, world_size=3, timeout=0.2)
     assert not dist.is_initialized()
+
+
+def _on_several_machines(rank, path, engine):
+    meeting.machine = lambda: f"machine {rank}"
+    if engine:
+        os.environ["INGOT_ENGINE"] = engine
+        dist.init_process_group(init_method=path, rank=rank, world_size=2, timeout=20)
+        assert dist.group.WORLD.engine.name == engine
+        dist.barrier()
+        dist.destroy_process_group()
+        return
+    begin = time.monotonic()
+    with pytest.raises(dist.DistBackendError, match=r"no engine connects .*mpiexec -n 2.*ingot\[mpi\].*INGOT_ENGINE=tcp"):
+        dist.init_process_group(init_method=path, rank=rank, world_size=2, timeout=20)
+    assert time.monotonic() - begin < 5 and not dist.is_initialized()
+
+
+@pytest.mark.parametrize("engine", ["", "tcp"])
+def test_several_machines_need_an_engine(engine, tmp_path):
+    mp.start_processes(_on_several_machines, (f"file://{tmp_path}/store", engine), 2, start_method="fork")
 
 
 @pytest.mark.parametrize(("arguments", "text"), [

@@ -59,10 +59,14 @@ def test_a_client_does_not_trust_a_store_without_the_secret(secret):
         open_store(port=server.port, is_master=False)
 
 
+@pytest.mark.parametrize("is_master", [True, False])
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.1.2.3", "node-7", ""])
-def test_a_store_that_other_machines_reach_needs_a_secret(secret, host):
-    with pytest.raises(dist.DistStoreError, match=r"needs a secret. Set INGOT_RUN_SECRET"):
-        open_store(host)
+def test_a_store_that_other_machines_reach_needs_a_secret(secret, host, is_master):
+    """A rank is told before it waits for an answer, which will not come from a keeper without a secret."""
+    begin = time.monotonic()
+    with pytest.raises(dist.DistStoreError, match=r"needs a secret. Set INGOT_RUN_SECRET.*ingot\[mpi\]"):
+        open_store(host, 9, is_master)
+    assert time.monotonic() - begin < 1
 
 
 def test_a_store_listens_on_loopback_unless_told_otherwise(secret):
