@@ -2,15 +2,16 @@
 
 import weakref
 from dataclasses import dataclass
+from operator import attrgetter
 
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.composite_tensors import PARTS
-from ...runtime.core.node import Leaf, Output, label_of, shown_edge, source_of, user_attributes
+from ...runtime.core.node import Leaf, Output, label_of, new_number, shown_edge, source_of, user_attributes
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
-from ..errors.errors import TraceError
+from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import hooks_guard
@@ -64,6 +65,13 @@ def _state_of(node) -> dict:
             **{name: id(x) for name, x in held.items() if name != "_metadata"}}
 
 
+def _older_error(node) -> TraceError:
+    """Return the error for a backward that goes through a node from before the run."""
+    return TraceError(f"this function cannot be traced: backward{at(user_line())} goes through {node.label}, which was "
+                      "computed before the call; call backward() in the same traced function as the forward pass, or outside "
+                      "of it")
+
+
 @dataclass(frozen=True, eq=False)
 class GradientGuard(Condition):
     """Guard on the identity of a leaf's gradient, which the function reaches otherwise too, or through other memory."""
@@ -92,6 +100,7 @@ class GradientLog:
 
     def __init__(self, recorder, changing=frozenset()):
         self._recorder, self._changing = recorder, changing
+        self._began = new_number()              # nodes from before the run have lower numbers
         self.leaves: dict[int, LeafState] = {}  # by id of the leaf
         self.retained: set = set()              # positions of inputs that keep their gradients from now on
         self.hooked: dict = {}                  # last line that registered a hook: on a tensor from outside (True), or not
@@ -184,13 +193,19 @@ class GradientLog:
         r = self._recorder
         return Saved(r.value_of(t), r.link(t), t._storage) if isinstance(t, Tensor) else t if is_symbol(t) else None
 
+    def going_back(self, nodes):
+        """Backward is about to go through some nodes. None may be from before the run: replays would take the same path for
+        every later history."""
+        before = [n for n in nodes if n.number < self._began]
+        if before:
+            raise _older_error(max(before, key=attrgetter("number")))
+
     def unpacked(self, t: Tensor, saved, node, guards):
         """Backward unpacked a saved array as the tensor `t`; `guards` are (storage, version) saved with it. After writes
         through `.data`, it holds the newer values."""
         value = None if saved is None else saved.value
         if value is None or value.owner is not self._recorder.builder:
-            raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
-                             "in the same traced function as the forward pass, or outside of it")
+            raise _older_error(node)
         self._recorder.fresh(t, self.saved_value(saved, guards))
 
     @staticmethod

@@ -71,6 +71,8 @@ class Backward:
         needed = None if self.targets is None else reach(roots, self.wanted)
         waiting = count_dependencies(roots, needed)
         self.reached, self.needed = waiting, needed
+        if m.recorder is not None:
+            m.recorder.gradients.going_back(waiting if needed is None else needed)
         outside = m.grad, m.autocast, m.backward
         self.outer = m.backward
         m.grad, m.autocast, m.backward = self.create_graph, None, self      # rules run in the dtypes of the forward

@@ -263,7 +263,7 @@ ERRORS = [Row(*row) for row in (
      "writes in place to a tensor from outside", r"no_grad\(\)"),
     ("saved by an older graph",
      "w = ingot.ones(3, requires_grad=True)\nloss = (w * w).sum()\ndef f(x):\n    loss.backward()  #!\n    return x",
-     "reached mul, which ran before", "same traced function"),
+     "goes through SumBackward0, which was computed before the call", "same traced function"),
     ("argument that is compared",
      "held = [1.]\ndef f(x, l, k):\n    return x * k if l is held else x\nCALLS = [(X, held, 2.), (X, held, 3.)]",
      "an argument is the list that it reaches otherwise", "one way"),

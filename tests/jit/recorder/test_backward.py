@@ -1,4 +1,4 @@
-"""Python state that the backward of a `Function` uses, with the forward alone in the traced call, or both.
+"""Backward through what the call did not compute itself, and Python state that the backward of a `Function` uses.
 
 Either each call and each backward does what it does eagerly, or the function is refused.
 """
@@ -155,5 +155,70 @@ def test_the_backward_of_a_function_sees_eager_state(name, with_backward, when):
         assert "outside" in str(error) or "inside" in str(error)
     except AutogradError as error:
         assert when == "between" and not with_backward and "has changed since the call" in str(error)
+    else:
+        assert found == expected
+
+
+HISTORIES = {                   # losses of a parameter `p`, computed before call `i`
+    "the leaf": lambda p, i: p,
+    "scaled": lambda p, i: p * (i + 2),
+    "divided": lambda p, i: p / (i + 2),
+    "shifted": lambda p, i: p + i,
+    "negated": lambda p, i: -p if i % 2 else p - 0,
+    "summed": lambda p, i: p.sum(),
+    "mean": lambda p, i: p.mean() * (i + 1),
+    "row": lambda p, i: p[i % 3],
+    "slice": lambda p, i: p[i % 3:],
+    "reshaped": lambda p, i: p.reshape(3, 1) * (i + 1),
+    "expanded": lambda p, i: p.expand(i + 1, 3),
+    "squared": lambda p, i: p * p,
+    "power": lambda p, i: p ** (i + 1),
+    "stacked": lambda p, i: ingot.stack([p] * (i + 1)),
+    "detached and added": lambda p, i: p.detach() + p * (i + 1),
+    "of a replay": lambda p, i: given_traced(p) * (i + 1),
+}
+WAYS = {                        # what the traced function does with such a loss, and maybe its parameter
+    "backward": lambda loss, p: loss.sum().backward(),
+    "backward of it": lambda loss, p: loss.backward(ingot.ones(loss.shape)),
+    "backward of a loss": lambda loss, p: (loss * loss).sum().backward(),
+    "grad to the parameter": lambda loss, p: ingot.autograd.grad((loss * 2).sum(), [p]),
+    "backward with inputs": lambda loss, p: loss.sum().backward(inputs=[p]),
+    "grad to it": lambda loss, p: ingot.autograd.grad((loss * loss).sum(), [loss]),
+}
+
+
+@jit.trace
+def given_traced(p):
+    return p * 2
+
+
+def life_of_history(wrap, history, way, place):
+    leaves = [ingot.tensor([0.5, -1.25, 2.0], requires_grad=True) for _ in range(2)]
+    held, found = SimpleNamespace(), []
+
+    def step(p, loss):
+        made = way(held.loss if loss is None else loss, held.p if p is None else p)
+        return None if made is None else [g * 1 for g in made]
+
+    step = wrap(step)
+    for i in range(CALLS):
+        p = leaves[i % 2]
+        p.grad = None
+        held.loss, held.p = history(p, i), p
+        made = step(p, held.loss) if place == "argument" else step(None, None)
+        found.append([t if t is None else t.tolist() for t in (*[q.grad for q in leaves], *(made or ()))])
+    return found
+
+
+@pytest.mark.parametrize("place", ["argument", "outside"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("history", HISTORIES)
+def test_backward_goes_on_through_no_history_from_before_the_call(history, way, place):
+    expected = life_of_history(lambda f: f, HISTORIES[history], WAYS[way], place)
+    try:
+        found = life_of_history(jit.trace, HISTORIES[history], WAYS[way], place)
+    except jit.TraceError as error:
+        assert "call backward() in the same traced function" in str(error)
+        assert way != "grad to it"
     else:
         assert found == expected
