@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
@@ -49,6 +50,10 @@ class Window:
         low = max(0, -(origin // self.stride) - first) if origin < 0 else 0
         high = min(count, (self.size - 1 - origin) // self.stride + 1 - first)
         return (low, high) if low < high else (0, 0)
+
+    def changes(self) -> list:
+        """Return the results from which on other taps meet x, and both ends."""
+        return sorted({0, self.out, *itertools.chain(*[self.taps_seen(0, self.out, tap) for tap in range(self.taps)])})
 
 
 @dataclass(frozen=True)
@@ -273,34 +278,28 @@ def _panels_first(geometry, filters, row_blocks):
 
 
 def tiles_of(width: Window, most: int):
-    """Return (first pixel, pixels, tiles) of the tiles of a row of at most so many pixels. Adjacent tiles with all windows
-    inside x are one entry."""
+    """Return (first pixel, pixels, tiles) of the tiles of a row of at most so many pixels. Adjacent tiles whose pixels all see
+    the same taps are one entry, so wide borders are few."""
     tiles = -(-width.out // most)
     base, extra = divmod(width.out, tiles)
-    reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
+    changes = width.changes()
     number = at = 0
     while number < tiles:
         pixels, alike = (base + 1, extra - number) if number < extra else (base, tiles - number)
-        inside = (reach - at + 1) // pixels if at * width.stride >= width.low else 0
-        count = max(1, min(alike, inside))
+        count = max(1, min(alike, (changes[bisect_right(changes, at)] - at) // pixels))
         yield at, pixels, count
         number, at = number + count, at + count * pixels
 
 
 def whole_tiles_of(width: Window, most: int):
-    """Return (first pixel, pixels, tiles) of tiles whose pixels all see the same taps: pixels at the borders by themselves."""
-    reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
-    first = min(width.out, max(0, -(-width.low // width.stride)))
-    end = max(first, min(width.out, reach + 1))
-    yield from ((at, 1, 1) for at in range(first))
-    tiles = -(-(end - first) // most)
-    base, extra = divmod(end - first, max(1, tiles))
-    at = first
-    for pixels, count in ((base + 1, extra), (base, tiles - extra)):
-        if count:
-            yield at, pixels, count
-        at += count * pixels
-    yield from ((at, 1, 1) for at in range(end, width.out))
+    """Return (first pixel, pixels, tiles) of tiles whose pixels all see the same taps."""
+    for at, end in itertools.pairwise(width.changes()):
+        tiles = -(-(end - at) // most)
+        base, extra = divmod(end - at, tiles)
+        for pixels, count in ((base + 1, extra), (base, tiles - extra)):
+            if count:
+                yield at, pixels, count
+            at += count * pixels
 
 
 def _depths(geometry, filters, most):

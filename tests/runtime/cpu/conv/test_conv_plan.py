@@ -1,6 +1,7 @@
 """Plans of convolutions: shares of Winograd's channels, half vectors, partial blocks, prefetched weights, rows of threads."""
 
 import dataclasses
+import random
 import re
 
 import numpy as np
@@ -336,6 +337,36 @@ def test_kernels_of_tall_tiles_have_only_planned_heights(size, outputs, taps, st
     assert made == [tuple(sorted(asked)) if few else ()]
     text = direct_code.ConvKernel(target.host(), Precision.of("float"), filters.vectors, heights=made[0]).text()
     assert {n for n in range(1, most + 1) if f"@tile_{n}(" in text} == (asked if few else set(range(1, most + 1)))
+
+
+@pytest.mark.parametrize("tiles", [conv_plan.tiles_of, conv_plan.whole_tiles_of])
+def test_wide_borders_are_few_tiles(tiles):
+    """All pixels of an entry of several tiles see the same taps, and a border of any width costs as much as a narrow one."""
+    draw = random.Random(0)
+    for _ in range(300):
+        size, taps, stride, dilation, low, high = [draw.choice(numbers) for numbers in (
+            (1, 5, 30), (1, 2, 3, 7), (1, 2, 3), (1, 2, 50), (-2, 0, 1, 3, 100, 40_000), (0, 3, 100, 40_000))]
+        out = (size + low + high - dilation * (taps - 1) - 1) // stride + 1
+        if out < 1:
+            continue
+        w, at = conv_plan.Window(size, out, taps, stride, low, dilation), 0
+        found = list(tiles(w, 8))
+        for start, pixels, count in found:
+            assert start == at and 0 < pixels <= 8
+            at += pixels * count
+            seen = {w.taps_seen(start, pixels * count, tap) for tap in range(taps)}
+            assert (count == 1 and tiles is conv_plan.tiles_of) or seen <= {(0, 0), (0, pixels * count)}, w
+        assert at == out and len(found) <= 8 * taps + 8, w
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("params", [{"padding": ((0, 700), (900, 2))}, {"padding": ((2, 1), (500, 500)), "dilation": (1, 200)},
+                                    {"padding": ((3, 3), (3, 800)), "stride": (2, 3)}])
+@pytest.mark.parametrize("channels, outputs", [(1, 1), (3, 8), (16, 20)])
+def test_convolutions_with_wide_borders(params, channels, outputs):
+    rng, how = np.random.default_rng(0), {**window(3), **params}
+    x, w = [rng.standard_normal(shape).astype(np.float32) for shape in ((1, channels, 5, 6), (outputs, channels, 3, 3))]
+    np.testing.assert_allclose(kernel_of(ops.conv)(x, w, None, **how), ops.conv.ref(x, w, None, **how), atol=1e-4)
 
 
 @pytest.mark.parametrize("level, vectors, pixels, steps", [
