@@ -195,17 +195,23 @@ class Apart(Exactly):
 
 
 class ArraySnapshot(Expectation):
-    """Content of a NumPy array, and whether code may write to it."""
+    """Content of a NumPy array, and whether code may write to it; that of an array of objects by what is expected of each."""
 
-    __slots__ = ("copy", "is_writeable")
+    __slots__ = ("circle", "copy", "is_writeable", "items")
 
-    def __init__(self, a):
-        self.copy, self.is_writeable = a.copy(), a.flags.writeable
+    def __init__(self, a, inputs=None, around=()):
+        self.copy, self.is_writeable, self.circle = a.copy(), a.flags.writeable, None
+        around = (*around, (a, self))
+        self.items = tuple([snapshot(v, inputs, around) for v in a.flat]) if a.dtype == object else None
 
     def matches(self, now) -> bool:
         old = self.copy
-        return (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype and not old.dtype.hasobject
-                and now.flags.writeable is self.is_writeable and now.tobytes() == old.tobytes())
+        if not (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype
+                and now.flags.writeable is self.is_writeable):
+            return False
+        if self.items is not None:
+            return (self.circle is None or self.circle.matches(now)) and all(map(looks_like, now.flat, self.items))
+        return not old.dtype.hasobject and now.tobytes() == old.tobytes()
 
     def __repr__(self):
         return f"<array of {self.copy.dtype}{list(self.copy.shape)}>"
@@ -279,13 +285,14 @@ def snapshot(value, inputs=None, around=()):
         return expected
     if value is BUILTINS:
         return value
-    if type(value) in CONTAINERS or is_own_container(value) or (is_a(value, tuple) and not is_plain(value)):
+    is_array = type(value) is np.ndarray
+    if type(value) in CONTAINERS or is_own_container(value) or (is_a(value, tuple) and not is_plain(value)) or is_array:
         for container, made in around:
             if container is value:
                 made.circle = Itself(container)
                 return made.circle
-        return Snapshot(value, inputs, around)
-    return ArraySnapshot(value) if type(value) is np.ndarray else value
+        return (ArraySnapshot if is_array else Snapshot)(value, inputs, around)
+    return value
 
 
 def looks_like(now, expected) -> bool:
@@ -353,5 +360,8 @@ def brief(value) -> str:
 
 
 def is_plain(value) -> bool:
-    """Return whether a value is a number, a string or a tuple of such, which is compared by value."""
-    return is_a(value, _VALUES) or (is_a(value, (tuple, frozenset)) and all(is_plain(v) for v in value))
+    """Return whether a value is a number, a string or a tuple of such, which is compared by value. One of a class that gives it
+    attributes is an object."""
+    if is_a(value, _VALUES):
+        return not type(value).__dictoffset__
+    return is_a(value, (tuple, frozenset)) and all(is_plain(v) for v in value)

@@ -5,11 +5,15 @@ guarded for all attribute queries so far, and again for each new query.
 """
 
 import functools
+import gc
 import io
 import sys
 import types
 from collections.abc import Callable
+from enum import Enum, EnumMeta
 from typing import Any
+
+import numpy as np
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
@@ -26,6 +30,7 @@ from ..bytecode.user_code import (
     is_user_namespace,
     modules_below,
 )
+from ..guards.absence import IMMUTABLE
 from ..guards.arg_pytree import fields_of, is_derived, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
@@ -42,6 +47,8 @@ from .read_log import ReadLog, registry_condition
 from .weak_references import WEAK_CONTAINERS, WeakReferences
 
 _BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
+# Classes in C code whose objects lead to what no code reads through them, or what is followed in another way.
+_FOLLOWED = (Tensor, type, types.ModuleType, types.FunctionType, *_BOUND, types.CodeType, types.FrameType, types.CellType)
 
 
 class Reachable:
@@ -177,6 +184,10 @@ class Reachable:
                 if is_changeable(value) or type(value) in BUFFERS:
                     self._known.objects[id(value)] = value
             stack += self._items_of(text, value, is_argument)
+            if is_a(value, Enum):
+                stack.append((kind.__qualname__, kind))
+                if not is_plain(value._value_):
+                    self._reads.add_attribute(text, value, "_value_", value._value_)
             if is_a(value, Tensor):
                 self._tensors.answer_all(text, value)
             elif is_instance(value):
@@ -189,6 +200,7 @@ class Reachable:
                 if not isinstance(value, type):
                     self._reads.add_kind(value)
                 self.add(text, value)
+                stack += _members_of(text, value)
             elif is_user_function(value):
                 stack += self.add(text, value)
 
@@ -314,9 +326,30 @@ class Reachable:
             return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
         if is_a(value, WEAK_CONTAINERS):
             self.weak.see(text, value)
-        return []
+        return _held_in_c(text, value)
 
 
 def is_walked_anywhere(value) -> bool:
     """Return whether an object is no instance, and operations on it read or change what no name in code shows."""
     return has_operations(value) or isinstance(value, WEAK_CONTAINERS)
+
+
+def _members_of(text, cls) -> list:
+    """Return (text, member) of an enumeration, to which `cls(1)`, `cls["A"]` and loops lead."""
+    if not isinstance(cls, EnumMeta):
+        return []
+    members = {id(m): m for m in (*cls._member_map_.values(), *cls._value2member_map_.values())}
+    return [(f"{text}.{m.name}", m) for m in members.values()]
+
+
+def _held_in_c(text, value) -> list:
+    """Return (text, part) of the objects to which an object in C code leads: a frozenset, a slice, an error, an array of
+    objects. Guards on the object itself, or on its content, tell whether these are others."""
+    kind: Any = type(value)
+    if kind is np.ndarray:
+        parts = list(value.flat) if value.dtype == object else []
+    elif is_a(value, frozenset) or (kind.__flags__ & IMMUTABLE and not (is_a(value, _FOLLOWED) or hasattr(kind, "__next__"))):
+        parts = gc.get_referents(value)
+    else:
+        parts = []
+    return [(f"a part of {text}", v) for v in parts if not (is_plain(v) or isinstance(v, (type, types.ModuleType)))]

@@ -114,6 +114,8 @@ def pickled(value) -> Any:
 class _Pickled(bytes):
     """Content of an object, as a text for messages shows it."""
 
+    __slots__ = ()
+
     def __repr__(self):
         return f"<{len(self)} bytes>"
 

@@ -4,20 +4,21 @@ import pytest
 
 import attacks_broken
 import attacks_protocols
+import attacks_state
 import ingot
 from fuzzed_modules.life import compare
 from seeds import seeds
 
 IMPORTS = """
-import abc, argparse, asyncio, bisect, builtins, datetime, decimal, enum, fractions, heapq, io, logging, os, pathlib, random, re
-import string, struct, time, typing, warnings
+import abc, argparse, asyncio, bisect, builtins, codecs, copyreg, csv, datetime, decimal, enum, fractions, heapq, io, locale
+import logging, os, pathlib, pickle, random, re, statistics, string, struct, time, typing, warnings
 from decimal import Decimal
 from enum import Enum, Flag, IntEnum, IntFlag, auto
 from fractions import Fraction
 from typing import *
 F = nn.functional
 """
-ROWS = list(attacks_protocols.PROGRAMS)
+ROWS, STATE = list(attacks_protocols.PROGRAMS), list(attacks_state.PROGRAMS)
 BLOCK = 12      # programs of one test
 
 
@@ -44,3 +45,8 @@ def test_programs_that_were_wrong_once(name):
 @pytest.mark.parametrize("block", seeds(2, -(-len(ROWS) // BLOCK)))
 def test_protocols_of_python(block):
     assert not "".join([fails(name, attacks_protocols) for name in ROWS[BLOCK * block: BLOCK * (block + 1)]])
+
+
+@pytest.mark.parametrize("block", seeds(3, -(-len(STATE) // BLOCK)))
+def test_state_beside_tensors(block):
+    assert not "".join([fails(name, attacks_state) for name in STATE[BLOCK * block: BLOCK * (block + 1)]])

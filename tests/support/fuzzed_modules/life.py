@@ -1,8 +1,10 @@
 """The life of a module: its function is called, its state changed, and all that can be seen compared, eager against traced."""
 
+import array
 import collections
 import contextlib
 import contextvars
+import enum
 import functools
 import io
 import linecache
@@ -45,9 +47,9 @@ class View:
         self.arrays: list = []      # (path, memory) of the tensors
 
     def add(self, path, x):
-        if isinstance(x, _PLAIN):
+        if isinstance(x, _PLAIN) and not hasattr(x, "__dict__"):
             self.parts[path] = f"{type(x).__name__} {x!r}"
-        elif isinstance(x, (tuple, frozenset, set, np.ndarray)) or not self._is_met(path, x):
+        elif isinstance(x, (tuple, set)) or (isinstance(x, frozenset) and _is_constant(x)) or not self._is_met(path, x):
             self.parts[path] = type(x).__name__
             self._add_inside(path, x)
 
@@ -62,7 +64,7 @@ class View:
         if isinstance(x, ingot.Tensor):
             self._add_tensor(path, x)
         elif isinstance(x, np.ndarray):
-            self.parts[path] = f"array {x.dtype} {x.tolist()!r}"
+            self._add_array(path, x)
         elif isinstance(x, (list, tuple, set, frozenset, collections.deque)):
             for i, v in enumerate(x):
                 self.add(f"{path}[{i}]", v)
@@ -73,10 +75,18 @@ class View:
         else:
             self._add_object(path, x)
 
+    def _add_array(self, path, x):
+        whose = next((f", shares the memory of {other}" for other, b in self.arrays if np.shares_memory(x, b)), "")
+        self.arrays.append((path, x))
+        content = "of objects" if x.dtype == object else f"{x.tolist()!r}"
+        self.parts[path] = f"array {x.dtype} {content} {x.strides} {x.flags.writeable}{whose}"
+        for i, v in enumerate(x.flat if x.dtype == object else ()):
+            self.add(f"{path}[{i}]", v)
+
     def _add_items(self, path, x):
-        self.parts[path] += f" {[(type(k).__name__, k) for k in x]}"
+        self.parts[path] += _ADDRESS.sub("", f" {[(type(k).__name__, k) for k in x]}").replace(self.module_name, "")
         for k, v in list(x.items()):
-            self.add(f"{path}[{k!r}]", v)
+            self.add(_ADDRESS.sub("", f"{path}[{k!r}]").replace(self.module_name, ""), v)
 
     def _add_tensor(self, path, x):
         a = x.detach().numpy()
@@ -112,12 +122,14 @@ class View:
         elif getattr(type(x), "__module__", "") in (self.module_name, "types", "collections", "_thread") \
                 or isinstance(x, (nn.Module, threading.local)):
             inside = self._attributes(x)
+            if isinstance(x, (*_PLAIN, bytearray, array.array, enum.Enum)):
+                self.parts[path] += f" {_ADDRESS.sub('', repr(x)).replace(self.module_name, '')}"
         elif isinstance(x, type) and x.__module__ == self.module_name:
             inside = {k: v for k, v in vars(x).items() if k[:2] != "__"}
         else:
             inside = {}
             if type(x).__module__.partition(".")[0] in _WITH_TEXT and type(x) is not types.BuiltinFunctionType:
-                self.parts[path] += f" {_ADDRESS.sub('', repr(x))}"
+                self.parts[path] += f" {_ADDRESS.sub('', repr(x)).replace(self.module_name, '')}"
         for k, v in inside.items():
             self.add(f"{path}.{k}", v)
 
@@ -127,6 +139,11 @@ class View:
         if isinstance(x, type):
             found = {k: v for k, v in found.items() if k[:2] != "__"}
         return found | {s: getattr(x, s) for s in slots}
+
+
+def _is_constant(x):
+    """Return whether a value is one that Python may give twice."""
+    return isinstance(x, (*_PLAIN, enum.Enum)) or (isinstance(x, (tuple, frozenset)) and all(map(_is_constant, x)))
 
 
 def _content(cell):

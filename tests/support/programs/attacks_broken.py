@@ -783,11 +783,12 @@ def fn(x): return x.stride(), x.mT.stride(), x[:, :1].stride(), (x * 2)[:, :1].s
 '''
 
 
-def _parsed(text):
+def parsed(text):
+    """Return the programs of a text by name."""
     return {name: body for name, _, body in (part.partition("\n") for part in text.split("### ")[1:])}
 
 
-PROGRAMS = _parsed(_TEXT)
+PROGRAMS = parsed(_TEXT)
 
 # Programs that raise `TraceError`.
 REFUSED = frozenset((

@@ -4,6 +4,8 @@ Each is a module with a function `fn`. `args(i)` gives the arguments of call i, 
 call gave.
 """
 
+from attacks_broken import parsed
+
 _TEXT = r'''
 ### ema_weights
 net = nn.Linear(3, 3); ema = copy.deepcopy(net); decay = [0.9]
@@ -3180,16 +3182,12 @@ def fn(x):
 '''
 
 
-def _parsed(text):
-    return {name: body for name, _, body in (part.partition("\n") for part in text.split("### ")[1:])}
-
-
-PROGRAMS = _parsed(_TEXT)
+PROGRAMS = parsed(_TEXT)
 
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
     "arg_namespace", "copy_tensor_outside", "exit_iter", "gen_for_loop_partial", "gen_in_list", "gen_outside_arg",
     "gen_outside_attr", "gen_outside_local_hop", "isinstance_hook", "lock_with", "map_outside", "metaclass_registry",
-    "np_object_array", "np_random_state_obj", "policy_gradient", "print_redirect_outside", "random_state_restore",
+    "np_random_state_obj", "policy_gradient", "print_redirect_outside", "random_state_restore",
     "result_generator", "result_iter_consumed", "result_range_zip", "return_bound_made", "return_lambda_made",
     "return_nn_module_made", "return_partial_made", "stringio_log", "unpack_hop_iter", "yield_from_outside",))
