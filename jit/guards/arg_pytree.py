@@ -4,6 +4,7 @@ A spec is hashable and part of the key of a trace: containers by type and length
 mark (composite ones as the function that makes them). Everything else counts by value, as `exact` compares it.
 """
 
+from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from copy import copy
 from dataclasses import is_dataclass
@@ -20,9 +21,10 @@ from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
 from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
-from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes
+from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes, value_base
 from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
 from ..proxies.set_layout import SetContent, content_of_set, give_content, knows_layouts, set_of
+from .array_views import bounds, copy_of, memory_of, view_over, window_of
 from .exact_values import ByContent, ByIdentity, exact
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
@@ -31,8 +33,14 @@ BOUNDED = "bounded"     # a deque
 DERIVED = "derived"     # a list, dict, deque or tuple of a user class
 SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
+VIEW = "view"           # an array over the memory of another one, as (that one, its `Window`)
+ELEMENTS = "elements"   # a set or frozenset of objects that are made again
+VALUE = "value"         # a number, text or buffer of a user class, with attributes of its own
 SAME = "same"                       # a value of the same structure that `_is_shared`, by its number among these
 _COPIED = (set, np.ndarray, *BUFFERS)
+# Class -> function that gives its plain value, past the methods of user classes.
+_CONVERT: dict = {int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__,
+                  bytes: lambda x: bytes.__getitem__(x, slice(None))}
 _CHANGEABLE = (SetContent, np.ndarray, *BUFFERS)       # classes of values of which replays give copies
 
 
@@ -202,6 +210,8 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return take.once(x)
     if made is not None:
         known = None if met is None else met.before(x)
+        if known is None and kind in (set, frozenset) and not made.existed(x) and any(map(made.leads_to_new, x)):
+            return take.once(x)
         own = made.attributes(x) if known is None and kind is not np.ndarray else None
         if known is not None or own is not None:
             return known or take.once(x, own)
@@ -209,6 +219,8 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         if met is not None:
             met.held.append(x)
         return ByIdentity(x)
+    if kind is np.ndarray and made is not None and met is not None:
+        return take.array(x)
     if met is not None and (kind is set or kind is deque or kind in BUFFERS or (kind is np.ndarray and not x.dtype.hasobject)
                             or hasattr(kind, "__dataclass_fields__")):
         return met.whole(x)
@@ -260,6 +272,25 @@ class Flattener:
             made.check_key(fixed(forced(k)))
         return self.named(dict.items(content))
 
+    def array(self, x):
+        """Return the spec of an array that the function has made: a view of memory that is there, or of its own."""
+        if x.dtype == object and memory_of(x) is None:
+            return self.once(x)
+        memory = memory_of(x)
+        if memory is None:
+            return self.how[3].whole(x)
+        if isinstance(memory, np.ndarray) and not self.how[1].existed(memory):
+            memory = self._known_over(memory, x)
+        return (VIEW, (flatten(memory, self.leaves, *self.how), window_of(x, memory)))
+
+    def _known_over(self, memory, x):
+        """Return an array from before that lies in some memory around another array, or else that memory."""
+        low, high = bounds(x)
+        for a in self.how[1].arrays():
+            if a is not x and memory_of(a) is memory and bounds(a)[0] <= low and high <= bounds(a)[1]:
+                return a
+        return memory
+
     def once(self, x, own=None):
         """Return the spec of a container, or of an object with its `own` attributes, unless it was met before."""
         met = self.met
@@ -278,7 +309,14 @@ class Flattener:
     def _parts_of(self, x, content, own):
         kind = type(x)
         if own is not None:
+            base = value_base(kind)
+            if base is not None:
+                return (VALUE, (kind, _content_of_value(base, x), self.named(own.items())))
             return (OBJECT, (kind, self.named(own.items())))
+        if kind is set or kind is frozenset:
+            return (ELEMENTS, (kind, self.each(x)))
+        if kind is np.ndarray:
+            return (VIEW, (None, (x.shape, x.flags.f_contiguous and not x.flags.c_contiguous, self.each(x.flat))))
         if kind in PARTS:
             parts, make = PARTS[kind](x)
             return (MADE, (make, self.each(parts)))
@@ -316,7 +354,7 @@ def _plain_key(k):
 def _as_a_whole(x):
     kind = type(x)
     if kind is np.ndarray and not x.dtype.hasobject:
-        return ByContent(x.copy(), (x.shape, x.dtype.str, x.tobytes()))
+        return ByContent(copy_of(x), (x.shape, x.dtype.str, x.strides, x.flags.writeable, x.tobytes()))
     if kind in BUFFERS:
         return ByContent(copy(x), (kind, getattr(x, "typecode", ""), bytes(x)))
     content = exact(x)
@@ -355,8 +393,12 @@ class _Built(list):
         if not _is_shared(spec):
             return spec.value
         value = spec.value
-        self.shared.append(set_of(value) if type(value) is SetContent else copy(value) if type(value) in _CHANGEABLE else value)
-        return self.shared[-1]
+        if type(value) is SetContent:
+            value = set_of(value)
+        elif type(value) in _CHANGEABLE:
+            value = copy_of(value) if type(value) is np.ndarray else copy(value)
+        self.shared.append(value)
+        return value
 
 
 def unflatten_arguments(spec, leaves, numbers, originals):
@@ -395,13 +437,15 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
         return tuple.__new__(kind, items) if is_python_class(kind) else kind(items)
     if kind is slice:
         return slice(*each(inner))
+    if kind is VIEW and inner[0] is not None:
+        return view_over(*each(inner[:1]), inner[1])
     if _is_whole(kind, inner):
         return inner
     number = len(built)
     built.append(None)
-    if kind is OBJECT:          # it may be among its own attributes
-        made, attributes = inner
-        built[number] = found = made.__new__(made)
+    if kind is OBJECT or kind is VALUE:         # it may be among its own attributes
+        made, *content, attributes = inner
+        built[number] = found = _new_value(made, *content) if content else made.__new__(made)
         if built.originals:
             set_attributes(found, attributes_in(built.originals[number]))
         set_attributes(found, dict(zip([name for name, _ in attributes], each([s for _, s in attributes]))))
@@ -412,7 +456,7 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
 
 def _is_whole(kind, inner) -> bool:
     """Return whether a spec is that of an object that is not taken apart."""
-    if kind in (OBJECT, MADE, NODE, DEFAULTS, WITH_ATTRIBUTES, BOUNDED, DERIVED):
+    if kind in (OBJECT, VALUE, VIEW, ELEMENTS, MADE, NODE, DEFAULTS, WITH_ATTRIBUTES, BOUNDED, DERIVED):
         return False
     return not (isinstance(kind, type) and (issubclass(kind, (list, dict)) or (is_dataclass(kind) and type(inner) is tuple)))
 
@@ -421,6 +465,14 @@ def _built(kind, inner, each):
     if kind is MADE:
         make, parts = inner
         return make(*each(parts))
+    if kind is ELEMENTS:
+        return inner[0](each(inner[1]))
+    if kind is VIEW:        # of objects
+        _, (shape, is_by_columns, items) = inner
+        made = np.empty(shape, object, order="F" if is_by_columns else "C")
+        for i, item in enumerate(each(items)):
+            made.flat[i] = item
+        return made
     if kind is NODE:
         registered, context, children = inner
         context, = each((context,))
@@ -471,6 +523,22 @@ def _derived(inner, each):
     elif base is deque:
         deque.__init__(made, items, more)
     getattr(made, "__dict__", {}).update(zip([name for name, _ in attributes], values))
+    return made
+
+
+def _content_of_value(base, x) -> ByContent:
+    """Return the content of a number, text or buffer of a user class, without its attributes."""
+    content = (x.typecode, x.tobytes()) if base is array else (bytes(x),) if base is bytearray else (_CONVERT[base](x),)
+    return ByContent(content, exact(content))
+
+
+def _new_value(kind, content: ByContent):
+    """Return an object of such a class with some content; its constructor may take other arguments, and does not run."""
+    base, parts = value_base(kind), content.value
+    if base is not bytearray:
+        return base.__new__(kind, *parts)
+    made = bytearray.__new__(kind)
+    bytearray.__init__(made, *parts)
     return made
 
 

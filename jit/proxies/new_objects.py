@@ -7,6 +7,8 @@ into their attributes and slots. Other own objects, such as generators and funct
 """
 
 import array
+import contextvars
+import ctypes
 import functools
 import gc
 import sys
@@ -14,6 +16,8 @@ import types
 import weakref
 from enum import Enum
 from typing import Any
+
+import numpy as np
 
 from ...ir.dtype import DType
 from ...ir.symbols.symbolic import is_python_class, is_symbol
@@ -27,7 +31,12 @@ from .numpy_scalars import SymScalar
 BUFFERS = (bytearray, array.array)       # results and writes hold copies of them
 _MOST = 10_000      # values that are searched in one object; one that holds more counts as new
 _OF_IDENTITY = (None, object.__hash__)      # hash functions of classes whose objects are more than their values
-_SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), type(...), str, bytes, bool, int, float, complex)
+_VALUES = (int, float, complex, str, bytes)
+_SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), type(...), *_VALUES)
+_WITH_VALUE = frozenset((*_VALUES, *BUFFERS))
+_IMMUTABLE = 1 << 8     # Py_TPFLAGS_IMMUTABLETYPE: classes written in C
+# Classes whose objects are more than their values, although they may be hashed.
+_WITH_STATE = (memoryview, np.void, contextvars.ContextVar, ctypes._SimpleCData)
 _BOUND = frozenset((types.MethodType, types.BuiltinMethodType, types.MethodWrapperType))
 _SIMPLE = frozenset((str, bytes, bool, int, float, complex, type(None)))
 
@@ -46,20 +55,28 @@ class NewObjects:
         is_new = self.is_new(x)
         if not (is_new or self._may_be_new(x)):
             return None
-        if not (is_new and is_plain_object(x)):
+        if not (is_new and (is_plain_object(x) or value_base(type(x)) is not None)):
             raise UnrepeatableError(f"a {type(x).__name__} that it has made",
                                     "return tensors, numbers, containers or plain objects of these")
         return attributes_in(x)
 
     def is_new(self, x) -> bool:
         """Return whether the run has made an object."""
-        if isinstance(x, _SINGLE) or self.existed(x):
-            return False
         kind: Any = type(x)
+        if self.existed(x):
+            return False
+        if value_base(kind) is not None:
+            return True
+        if isinstance(x, _SINGLE):
+            return False
         return (id(x) in self._own or hasattr(kind, "__next__")
                 or (kind.__hash__ in _OF_IDENTITY and has_library_methods(kind))
                 or self._leads_to_new(x)
                 or (is_plain_object(x) and (is_user_defined(kind) or kind is types.SimpleNamespace)))
+
+    def leads_to_new(self, x) -> bool:
+        """Return whether the run has made a value, or one among the elements of a tuple or frozenset."""
+        return self.is_new(x) or (isinstance(x, (tuple, frozenset)) and any(map(self.leads_to_new, x)))
 
     def _may_be_new(self, x) -> bool:
         kind = type(x)
@@ -67,15 +84,23 @@ class NewObjects:
             return any(self.is_new(v) or self._may_be_new(v) for v in (x.__self__, getattr(x, "__func__", None)))
         if isinstance(x, type):
             return is_user_defined(x) and not self.existed(x) and not _has_name(x)
-        if isinstance(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)) or self.existed(x):
+        if kind is types.ModuleType:
+            return not self.existed(x) and sys.modules.get(x.__name__) is not x
+        if self.existed(x):
             return False
+        if is_a(x, (*_SINGLE, *BUFFERS, Tensor, set, frozenset, Enum, DType)):
+            return is_user_defined(kind) and issubclass(kind, _VALUES) and not issubclass(kind, Enum)
         if kind is types.FunctionType:
             return is_user_defined(x) or "<locals>" in x.__code__.co_qualname
-        return kind.__hash__ in _OF_IDENTITY
+        return kind.__hash__ in _OF_IDENTITY or issubclass(kind, _WITH_STATE) or is_user_defined(kind)
 
     def is_from_outside(self, x) -> bool:
         """Return whether a set, array or buffer is one that the function reaches, other than as an argument."""
         return self._known is not None and id(x) in self._known.objects and id(x) not in self._known.received
+
+    def arrays(self) -> list:
+        """Return the arrays from before the call to which code leads."""
+        return [] if self._known is None else [x for x in self._known.visited.values() if type(x) is np.ndarray]
 
     def namespaces(self) -> dict:
         """Return by id (dictionary of attributes, its owner) of the objects, functions and modules that code leads to, other
@@ -131,6 +156,14 @@ def _parts(v) -> list:
     if isinstance(v, weakref.ref):
         return [v()]
     return gc.get_referents(v)
+
+
+def value_base(kind) -> Any:
+    """Return the class of numbers, texts or buffers from which a user class is derived, or None."""
+    if not is_user_defined(kind) or issubclass(kind, Enum):
+        return None
+    base = next(c for c in kind.__mro__ if c.__flags__ & _IMMUTABLE)
+    return base if base in _WITH_VALUE else None
 
 
 def is_plain_object(x) -> bool:

@@ -126,13 +126,14 @@ MADE = {
     "a deque of a class": lambda x, i: Queue([x * 2], 2),
     "a defaultdict of a class": lambda x, i: Counted(list, {"a": [x * 2]}),
     "without tensors": lambda x, i: Box([1, 2], "a"), "bytes": lambda x, i: bytearray(2),
-    "an array of numbers": lambda x, i: array.array("d", [1.0, 2.0]), "one without a method": lambda x, i: Bare(),
+    "an array of numbers": lambda x, i: array.array("d", [1.0, 2.0]), "a set of tensors": lambda x, i: {x * 2},
+    "one without a method": lambda x, i: Bare(),
 }
 NOT_MADE = {
     "a function": lambda x, i: lambda: x * 2, "a method": lambda x, i: Box(x).total, "a partial": lambda x, i:
     functools.partial(ingot.add, x * 2), "a generator": lambda x, i: (v for v in [x * 2]),
     "an error": lambda x, i: ValueError(x * 2),
-    "a module": lambda x, i: nn.Linear(2, 2), "a set of tensors": lambda x, i: {x * 2}, "a bare object": lambda x, i: object(),
+    "a module": lambda x, i: nn.Linear(2, 2), "a bare object": lambda x, i: object(),
     "a key": lambda x, i: {x * 2: 1}, "a key in a tuple": lambda x, i: {(Box(x), 1): 1},
     "a weak reference": lambda x, i: weakref.ref(x),
 }
