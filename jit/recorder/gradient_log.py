@@ -15,7 +15,7 @@ from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import hooks_guard
-from .recording import LeafState, Saved
+from .recording import LeafState, Link, Saved
 
 
 def has_kept_gradient(t: Tensor) -> bool:
@@ -207,6 +207,20 @@ class GradientLog:
         if value is None or value.owner is not self._recorder.builder:
             raise _older_error(node)
         self._recorder.fresh(t, self.saved_value(saved, guards))
+
+    def gathered(self, traced, link, t):
+        """Return the graph's views of saved values. Those in the memory behind a link lie in that of the tensor `t` instead,
+        which holds the same values again."""
+        now = self._recorder.link(t)
+        return tuple([self._moved(x, link.cell, now) if type(x) in (Saved, tuple) else x for x in traced])
+
+    def _moved(self, saved, before, now):
+        if type(saved) is tuple:
+            return tuple([self._moved(x, before, now) if type(x) is Saved else x for x in saved])
+        if saved.link.cell is not before:
+            return saved
+        link = Link(now.recorder, now.cell, saved.link.chain, None, -1)
+        return Saved(run_chain(now.cell.value, link.chain), link, None)
 
     @staticmethod
     def saved_value(saved, guards):

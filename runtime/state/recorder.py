@@ -25,6 +25,7 @@ class GradientEvents(Protocol):
     def taped(self, node, args, out): ...                   # a node is new: set `node.traced`, graph values of what it saves
     def saved(self, t) -> Any: ...                          # return the graph's view of a tensor that is saved
     def going_back(self, nodes): ...                        # backward is about to go through these nodes
+    def gathered(self, traced, link, t) -> Any: ...         # return `traced` with `t` for the memory behind `link`
     def unpacked(self, t, saved, node, guards): ...         # a saved array became `t`; saved with it: (storage, version)
 
 

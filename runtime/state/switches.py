@@ -91,6 +91,25 @@ class Setting:
         self.switch.set(value)
 
 
+class OwnSetting:
+    """Attribute of a class that is a switch of each of its objects."""
+
+    def __init__(self, name: str, value: Any):
+        self._name, self._first = name, value
+
+    def __set_name__(self, owner, name):
+        self._at = f"_switch_of_{name}"
+
+    def _switch_of(self, owner) -> Switch:
+        return owner.__dict__.get(self._at) or owner.__dict__.setdefault(self._at, Switch(self._name, self._first))
+
+    def __get__(self, owner, kind=None) -> Any:
+        return self if owner is None else self._switch_of(owner).get()
+
+    def __set__(self, owner, value):
+        self._switch_of(owner).set(value)
+
+
 def question(function: Callable) -> Callable:
     """Decorate a public function whose answer other state decides. It only asks: guards call it again."""
     @functools.wraps(function)

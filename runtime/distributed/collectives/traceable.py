@@ -7,13 +7,17 @@ the messages are the same.
 
 import functools
 import inspect
+import itertools
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ...state.host_results import outcome_of
 from ...state.mode import tls
@@ -91,6 +95,36 @@ def done_in_order(function, tensors, key) -> list:
     if recorder is not None:
         return recorder.hosts.call(function, tensors, key)
     return outcome_of(key, lambda: function(*[t.detach() for t in tensors]))
+
+
+def in_background(start, tensors, key, enters_streams) -> Callable[[], list]:
+    """Begin a collective, and return the function that waits and gives its results. `start(*arrays)` returns its `Work` and a
+    function that gives the arrays of the results, once the work is done. A trace begins and ends it at every call."""
+    work = _InBackground(start, enters_streams)
+    token = done_in_order(work.start, tensors, ("start", *key))[0]
+    return lambda: done_in_order(work.finish, [token, *tensors], key)
+
+
+class _InBackground:
+    """Beginning and end of a collective. A recording keeps it, so it holds no tensors."""
+
+    _numbers = itertools.count()
+    _under_way: dict = {}           # number -> what `start` gave
+
+    def __init__(self, start, enters_streams):
+        self._start_work, self.enters_streams = start, enters_streams
+
+    def start(self, *given) -> list:
+        """Begin, and return a number that stands for the results."""
+        number = next(self._numbers)
+        self._under_way[number] = self._start_work(*[t._a for t in given])
+        return [wrap(np.array(number))]         # (without dims, it may stand beside tensors of any device)
+
+    def finish(self, token, *given) -> list:
+        """Return the results, once they are there. The tensors that were given are read until then."""
+        work, results = self._under_way.pop(token._a.item())
+        work.wait()
+        return [wrap(a) for a in results()]
 
 
 def tensors_of(value) -> list:

@@ -19,7 +19,7 @@ from ...state.mode import tls
 from ..collectives.device_mesh import DeviceMesh, init_device_mesh
 from ..groups.world import get_world_size
 from ..tensor import DTensor, Shard
-from .gradient_reduction import current_backward
+from .gradient_reduction import AwaitedBackward, current_backward
 from .parameter_group import Entry, ParameterGroup
 from .saved_parameters import let_go
 from .settings import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -97,11 +97,17 @@ class _State:
             current_backward(group)
             return group.unshard_again(stamp)
 
+        awaited = AwaitedBackward()
+
+        def prepare(_):
+            awaited.begins()
+            fetch()
+
         for t in tensors:
             if t._node is not None:
-                t.register_hook(lambda _: (fetch(), None)[1])
+                t.register_hook(prepare)
         if self.reshards if self.reshards is not None else not is_root:
-            let_go(tensors, since, group.whole._a, fetch)
+            let_go(tensors, since, group.whole, fetch)
             if is_last and not group.stays_whole:
                 group.reshard()
         if is_last and not group.stays_whole:

@@ -6,7 +6,6 @@ in new memory, so older ones keep their values.
 """
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
@@ -16,9 +15,11 @@ from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ...state.mode import tls
+from ...state.switches import OwnSetting
 from ..collectives.object_collectives import all_gather_object
-from ..groups.world import member_of
-from .gathered_parameters import GatheredParameters, Slot, next_number
+from ..collectives.traceable import done_in_order
+from ..groups.world import the_group
+from .gathered_parameters import GatheredEntry, GatheredParameters, Slot, next_number
 from .wrap_policies import is_unit, named_modules_of_unit
 
 
@@ -28,19 +29,12 @@ class FlatParameter(Parameter):
     __slots__ = ()
 
 
-@dataclass(eq=False)
-class Entry:
+class Entry(GatheredEntry):
     """One parameter in a flat one: elements `start` to `stop`."""
 
-    name: str
-    shape: tuple
-    start: int
-    stop: int
-    leaf: Any
-
-    def whole(self, values):
-        """Return a value of the leaf."""
-        return values
+    def __init__(self, name, p, start):
+        super().__init__(Parameter(p.detach(), p.requires_grad))
+        self.name, self.shape, self.start, self.stop = name, tuple(p.shape), start, start + p.numel()
 
 
 class Groups(NamedTuple):
@@ -82,6 +76,8 @@ def _check(params, names, use_orig_params):
 class Unit(GatheredParameters):
     """Parameters of one wrapped module, except those of units inside."""
 
+    is_summoned = OwnSetting("summon_full_params()", False)
+
     def __init__(self, module, ignored, groups: Groups, device, use_orig_params, offload):
         params, names, slots = find_parameters(module, ignored)
         super().__init__([], slots, device, offload)
@@ -89,20 +85,17 @@ class Unit(GatheredParameters):
         self.count = 1 if groups.shards is None else groups.shards.size()
         self.rank = 0 if groups.shards is None else groups.shards.rank()
         self.group = groups.shards or groups.replicas
-        self.is_summoned = False
-        self.params, self.leaves = [], []
+        self.params = []
         if not params:
             self.length = 0
             return
         _check(params, names, use_orig_params)
         at = 0
         for name, p in zip(names, params):
-            leaf = Parameter(p.detach(), p.requires_grad)
-            self.entries.append(Entry(name, tuple(p.shape), at, at + p.numel(), leaf))
+            self.entries.append(Entry(name, p, at))
             at += p.numel()
         self.size, self.length = at, -(-at // self.count)
         self.label = f"unit {next_number(self.group)} ({names[0]} and {len(names) - 1} more)"
-        self.leaves = [e.leaf for e in self.entries]
         self._shard(params)
 
     def _shard(self, params):
@@ -128,6 +121,11 @@ class Unit(GatheredParameters):
         missing = self.length - sum([piece.numel() for piece in pieces])
         padding = FUNCTIONS["zeros"]((missing,), dtype=values[0].dtype, device=values[0].device)
         return FUNCTIONS["cat"]([*pieces, padding])
+
+    @property
+    def leaves(self) -> list:
+        """Tensors of the modules' computation."""
+        return [e.leaf for e in self.entries]
 
     @property
     def bounds(self) -> tuple:
@@ -156,6 +154,11 @@ class Unit(GatheredParameters):
         """Return this rank's part, after taking over values that replaced parameters."""
         if not self.use_orig_params:
             return self.params[0].detach()
+        if tls.m.recorder is not None:          # (which reads and writes the parameters themselves)
+            with no_grad():
+                pieces = [p.detach() for p in self.params]
+                pad = self.length - sum([p.numel() for p in pieces])
+                return FUNCTIONS["cat"]([*pieces, pieces[0].new_zeros((pad,))])
         if any(p._a is not a for p, a in zip(self.params, self.bound)):
             with no_grad():
                 for entry, p in zip(self.entries, self.params):
@@ -183,8 +186,8 @@ class Unit(GatheredParameters):
         if self.entries:
             part = self.part()
             self.device = self.device if self.offload else part.device
-            for leaf in self.leaves:
-                leaf.data = FUNCTIONS["empty"](tuple(leaf.shape), dtype=part.dtype, device="meta")
+            for e in self.entries:
+                e.empty(part.dtype)
 
     def gradient_part(self) -> Tensor:
         """Return this rank's part of the gradients; zeros for missing ones."""
@@ -220,13 +223,18 @@ class Unit(GatheredParameters):
         """Return the parts of all ranks, joined, without padding."""
         if self.count == 1:
             return part[:self.size]
-        group = member_of(self.groups.shards, "FullyShardedDataParallel")
-        note = f"{what} of {self.label}, {self.length} {part.dtype}"
-        channel = group.channel_of(part._a)
-        mine = channel.operand(part._a)
-        whole = channel.empty((self.count, mine.size), mine.dtype)
-        group.run(lambda: channel.all_gather(mine, note, whole), False, channel)
-        return on_device_of(wrap(whole.reshape(-1)[:self.size]), part)
+        group = the_group(self.groups.shards)
+        note, size = f"{what} of {self.label}, {self.length} {part.dtype}", self.size
+
+        def gather(part):
+            channel = group.channel_of(part._a)
+            mine = channel.operand(part._a)
+            whole = channel.empty((group.size(), mine.size), mine.dtype)
+            group.run(lambda: channel.all_gather(mine, note, whole), False, channel)
+            return [on_device_of(wrap(whole.reshape(-1)[:size]), part)]
+
+        gather.enters_streams = group.is_on_devices(part._a)        # type: ignore[attr-defined]
+        return done_in_order(gather, [part], (note,))[0]
 
     def cut(self, flat) -> list:
         """Return each parameter's part of whole values, in its shape."""
@@ -234,22 +242,22 @@ class Unit(GatheredParameters):
             return [flat[e.start:e.stop].view(e.shape) for e in self.entries]
 
     def unshard(self, dtype=None, device=None, apart=False):
-        """Gather whole values into the modules; `apart` copies them if this rank keeps all."""
+        """Gather whole values into the modules; `apart` copies them if this rank keeps all, as traces do."""
         if not self.entries:
             return
         if self.whole is None:
-            member_of(self.group, "FullyShardedDataParallel")   # refuses inside a trace
             with no_grad():
                 part = self.part().detach()
                 part = part if dtype is None else part.to(dtype)
                 whole = self.collect(part, "parameters").to(device or self.device)
-                self.whole = whole.clone() if apart and self.count == 1 else whole
+                is_own = self.count == 1 and (apart or tls.m.recorder is not None)
+                self.whole = whole.clone() if is_own else whole
             self.stamp = self.versions()
             self._fill()
         self._show()
 
     def _refuse_write(self, name):
-        if self.count > 1 and not self.is_summoned:
+        if (self.count > 1 or tls.m.recorder is not None) and not self.is_summoned:
             raise AutogradError(f"{name} was written while its module ran, in values that are there for that time only; "
                                 "write parameters within summon_full_params()")
 
@@ -259,7 +267,7 @@ class Unit(GatheredParameters):
             slot.module._parameters[slot.name] = self.params[slot.number]
         else:
             slot.module._parameters.pop(slot.name, None)
-            slot.module.__dict__[slot.name] = self.leaves[slot.number]
+            slot.module.__dict__[slot.name] = self.entries[slot.number].lasting
 
     @contextlib.contextmanager
     def without_parameters(self):

@@ -24,7 +24,7 @@ from ..engines.reduce_op import ReduceOp
 from ..groups.process_group import ProcessGroup
 from ..groups.world import is_initialized, member_of
 from .flat_parameter import Groups, Unit, units_below, wants_gradients
-from .gradient_reduction import GradientReducer, current_backward
+from .gradient_reduction import AwaitedBackward, GradientReducer, current_backward
 from .module_state import ModuleStates
 from .optimizer_state import OptimizerStates
 from .saved_parameters import let_go
@@ -193,6 +193,8 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
     def forward(self, *args, **kwargs):
         """Return the module's result."""
         is_root = getattr(_running, "root", None) is None
+        if tls.m.recorder is not None and self._unit.is_summoned:
+            tls.m.recorder.refuse("it is called within summon_full_params()", "call it outside of that")
         if is_root:
             _running.root = self
             self._begin()
@@ -231,6 +233,8 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         if wanted is None or self._buffer_dtypes is not None:
             return
         self._buffer_dtypes = {}
+        if tls.m.recorder is not None:
+            tls.m.recorder.only_once("FullyShardedDataParallel casts buffers")
         for m in modules_of_unit(self.module):
             for name, b in m._buffers.items():
                 if b is not None and b.dtype.is_floating_point and id(b) not in self._ignored:
@@ -276,14 +280,17 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             current_backward(reducer)
             return unit.unshard_again(stamp, dtype)
 
+        awaited = AwaitedBackward()
+
         def prepare(_):
+            awaited.begins()
             fetch()
 
         for t in tensors:
             if t._node is not None:
                 t.register_hook(prepare)
         if self.sharding_strategy not in _KEEPS_WHOLE and unit.count > 1 and not is_root:
-            let_go(tensors, since, unit.whole._a, fetch)
+            let_go(tensors, since, unit.whole, fetch)
             unit.reshard()
         unit.hide()
         return outputs
@@ -334,7 +341,7 @@ def _norm(grads, norm_type, like):
 def clip_gradients(sharded, max_norm: float, norm_type: float):
     """Implement `FullyShardedDataParallel.clip_grad_norm_`."""
     units = [m for m in units_below(sharded) if m._unit.entries]
-    if any(m._reducer.has_stored() for m in units):
+    if any(m._reducer.has_stored for m in units):
         raise AutogradError("clip_grad_norm_: the gradients of a backward within no_sync() wait for those of other ranks; go "
                             "backward outside of it first")
     managed = {id(p) for m in units for p in m._unit.params}

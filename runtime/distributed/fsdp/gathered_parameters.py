@@ -3,11 +3,16 @@
 import weakref
 from itertools import cycle
 from typing import Any, NamedTuple
+from weakref import ref
 
 from ....ir.errors import AutogradError
 from ...api.register.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
 from ...core.tensor import wrap
+from ...nn.base.parameter import Parameter
+from ...state.mode import tls
 from ...state.structure import Structure
+from .gradient_reduction import register_gradient_hook
 
 _counts: Any = weakref.WeakKeyDictionary()      # by group: number of objects that its ranks have made
 
@@ -24,6 +29,64 @@ class Slot(NamedTuple):
     module: Any
     name: str
     number: int
+
+
+class GatheredEntry:
+    """One sharded parameter of a group, and its leaf for the modules' computation.
+
+    The leaf has values only while its module needs them. A traced function makes another leaf at every call, since it could not
+    leave the lasting one without values.
+    """
+
+    name: str
+    shape: tuple
+    start: int
+    stop: int
+
+    def __init__(self, leaf):
+        self.lasting, self._hook = leaf, None
+        self._traced: Any = None        # (weak reference to a recorder, the leaf of its run)
+
+    def whole(self, values) -> Any:
+        """Return a tensor with the leaf's layout."""
+        return values
+
+    @property
+    def leaf(self) -> Any:
+        """The leaf of the code that runs."""
+        recorder = tls.m.recorder
+        if self._traced is None or (recorder is not None and self._traced[0]() is recorder):
+            return self.lasting if self._traced is None else self._traced[1]
+        self._traced = None
+        return self.lasting
+
+    def fill(self, values):
+        """Give the leaf whole values."""
+        recorder, leaf = tls.m.recorder, self.leaf
+        if recorder is None or leaf is not self.lasting:
+            leaf.data = values
+            return
+        made = Parameter(values, requires_grad=leaf.requires_grad)
+        made.__dict__.update({k: v for k, v in leaf.__dict__.items() if k[0] != "_"})
+        if self._hook is not None:
+            register_gradient_hook(made, self._hook)
+        self._traced = ref(recorder), made
+
+    def empty(self, dtype=None):
+        """Take values from the leaf, but keep its shape. No replay hears of it: its leaves end with the call."""
+        m, leaf = tls.m, self.leaf
+        recorder, m.recorder = m.recorder, None
+        m.refresh()
+        try:
+            leaf.data = self.whole(FUNCTIONS["empty"](self.shape, dtype=dtype or leaf.dtype, device="meta"))
+        finally:
+            m.recorder = recorder
+            m.refresh()
+
+    def on_gradient(self, hook):
+        """Call `hook` when a gradient has been added to a leaf."""
+        self._hook = hook
+        register_gradient_hook(self.lasting, hook)
 
 
 class GatheredParameters:
@@ -59,7 +122,7 @@ class GatheredParameters:
             raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
                                 "gradients are computed; step once backward is done")
         self.unshard(*dtype)            # and show them: a checkpoint may recompute a part of forward
-        return self.whole._a
+        return self.whole
 
     def reshard(self):
         """Drop whole values."""
@@ -78,16 +141,23 @@ class GatheredParameters:
     def _fill(self):
         """Give leaves whole values, and the `requires_grad` of parameters."""
         for e, p in zip(self.entries, cycle(self.params)):
-            e.leaf.data = e.whole(wrap(self.whole._a[e.start:e.stop].reshape(e.shape)))
+            e.fill(e.whole(self._values_of(e)))
             if e.leaf.requires_grad is not p.requires_grad:
                 e.leaf.requires_grad_(p.requires_grad)
         self._filled = [e.leaf._storage.version for e in self.entries]
+
+    def _values_of(self, entry):
+        """Return a parameter's part of whole values, which knows of writes to itself alone unless a trace needs its origin."""
+        if tls.m.recorder is None:
+            return wrap(self.whole._a[entry.start:entry.stop].reshape(entry.shape))
+        with no_grad():
+            return self.whole.detach()[entry.start:entry.stop].view(entry.shape)
 
     def _empty(self):
         """Take values from leaves, but keep their shapes."""
         self.whole = None
         for e in self.entries:
-            e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=e.leaf.dtype, device="meta"))
+            e.empty()
 
     def _show(self):
         """Make leaves the parameters of the modules."""

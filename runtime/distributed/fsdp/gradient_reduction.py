@@ -14,8 +14,10 @@ from ...core.placement import on_device_of
 from ...core.tensor import wrap
 from ...optim.optimizer import register_optimizer_step_pre_hook
 from ...state.mode import tls
+from ...state.switches import OwnSetting
+from ..collectives.traceable import in_background
 from ..engines.reduce_op import ReduceOp
-from ..groups.world import member_of
+from ..groups.world import the_group
 
 
 class BackwardPass:
@@ -70,6 +72,11 @@ def register_gradient_hook(leaf, hook):
     leaf.requires_grad_(wants)
 
 
+def apart(piece):
+    """Return a part of a gradient as a tensor that knows nothing of the whole."""
+    return wrap(piece._a) if tls.m.recorder is None else FUNCTIONS["clone"](piece)
+
+
 def check_gradient(leaf):
     """Raise if a gradient has a history."""
     if leaf.grad._node is not None:
@@ -80,14 +87,16 @@ def check_gradient(leaf):
 class GradientReducer:
     """Reduction of the gradients of one unit."""
 
+    syncs = OwnSetting("no_sync()", True)
+    has_stored = OwnSetting("gradients that no_sync() keeps for a backward outside of it,", False)
+    is_local = OwnSetting("gradients of NO_SHARD that no_sync() keeps for a backward outside of it,", False)
+
     def __init__(self, unit, reduce_dtype):
         self.unit, self.reduce_dtype = unit, reduce_dtype
-        self.syncs = True
         self.stored: Any = None        # gradients of no_sync(), local to this rank
         self.guard: Any = None          # hook that keeps optimizers from a step with these
-        self.is_local = False           # whether gradients of NO_SHARD are this rank's alone
-        for i, leaf in enumerate(unit.leaves):
-            register_gradient_hook(leaf, lambda _, i=i: self.arrived(i))
+        for i, e in enumerate(unit.entries):
+            e.on_gradient(lambda _, i=i: self.arrived(i))
         for p in unit.params:
             register_gradient_hook(p, _refuse_gradient)
 
@@ -147,31 +156,30 @@ class GradientReducer:
 
     def _start(self):
         """Start averaging asynchronously; return a function that waits for this rank's part."""
-        unit, parts = self.unit, []
+        unit = self.unit
         flat = self._flat(self.reduce_dtype or unit.leaves[0].dtype)
         if self.is_local:
             flat = flat + self._gradient_of_rank().to(flat.dtype)
-        shards, replicas = [g and member_of(g, "FullyShardedDataParallel") for g in unit.groups]
-        channel = unit.group.channel_of(flat._a)
-        a = channel.operand(flat._a)
-        note = f"gradients of {unit.label}, {a.size} {a.dtype.name}"
+        (shards, replicas), group, count = [g and the_group(g) for g in unit.groups], unit.group, unit.count
+        note = f"gradients of {unit.label}, {flat._a.size} {flat.dtype}"
 
-        def average():
-            mine = a
-            if unit.count > 1:
-                rows = a.reshape(unit.count, -1)
-                mine = shards.inside(a, lambda channel: channel.reduce_scatter(rows, ReduceOp.AVG, note))
-            if replicas is not None:
-                mine = replicas.inside(mine, lambda channel: channel.all_reduce(mine, ReduceOp.AVG, note))
-            parts.append(mine)
+        def start(a):
+            channel, parts = group.channel_of(a), []
+            a = channel.operand(a)
 
-        works = unit.group.run(average, True, channel)
+            def average():
+                mine = a
+                if count > 1:
+                    rows = a.reshape(count, -1)
+                    mine = shards.inside(a, lambda channel: channel.reduce_scatter(rows, ReduceOp.AVG, note))
+                if replicas is not None:
+                    mine = replicas.inside(mine, lambda channel: channel.all_reduce(mine, ReduceOp.AVG, note))
+                parts.append(mine)
 
-        def result():
-            works.wait()
-            return on_device_of(wrap(parts[0]), unit.part())
+            return group.run(average, True, channel), lambda: parts
 
-        return result
+        result, place = in_background(start, [flat], (note,), group.is_on_devices(flat._a)), unit.params[0]
+        return lambda: on_device_of(result()[0], place)
 
     def put(self, part):
         """Add this rank's part of the averages to its gradients."""
@@ -191,7 +199,7 @@ class GradientReducer:
         for entry, p in zip(unit.entries, unit.params):
             piece = part[unit.piece_of(entry)]
             if p.requires_grad and piece.numel():
-                _accumulate(p, wrap(piece._a))
+                _accumulate(p, apart(piece))
 
     def _gradient_of_rank(self):
         """Return the gradients of NO_SHARD, joined."""
@@ -203,9 +211,11 @@ class GradientReducer:
 
     def _store_gradients(self):
         """Store this rank's gradients; parameters get placeholders without values."""
-        placeholders = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device="meta") for p in self.unit.params]
+        where = "meta" if tls.m.recorder is None else None
+        placeholders = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device=where) for p in self.unit.params]
         self.stored = StoredGradients([leaf.grad for leaf in self.unit.leaves], [p.grad for p in self.unit.params],
-                                      placeholders, [t._storage.version for t in placeholders])
+                                      placeholders, [t._storage.version for t in placeholders], Origin())
+        self.has_stored = True
         for leaf in self.unit.leaves:
             leaf.grad = None
         for p, placeholder in zip(self.unit.params, placeholders):
@@ -215,9 +225,10 @@ class GradientReducer:
 
     def _add_stored(self):
         """Add stored gradients to new ones, unless they were cleared."""
-        if self.stored is None:
+        if not self.has_stored:
             return
-        stored, self.stored = self.stored, None
+        self.stored.origin.check()
+        stored, self.stored, self.has_stored = self.stored, None, False
         self.guard.remove()
         params = self.unit.params
         of_params = [*zip(params, stored.placeholders, stored.versions)]
@@ -230,14 +241,47 @@ class GradientReducer:
             if g is not None:
                 leaf.grad = g if leaf.grad is None else g + leaf.grad
 
-    def has_stored(self) -> bool:
-        """Return whether stored gradients wait for a reduction."""
-        return self.stored is not None
-
     def reset(self):
         """Forget a failed backward."""
         for leaf in self.unit.leaves:
             leaf.grad = None
+
+
+_open: Any = weakref.WeakKeyDictionary()           # by recorder: forwards whose gradients are still to come
+_NOT_BACK = ("it leaves the gradients of sharded parameters to a backward outside; call backward in it, or the module under "
+             "no_grad")
+
+
+class AwaitedBackward:
+    """Forward that a backward must follow. A trace that returns before that runs as it is: nothing would reduce gradients."""
+
+    def __init__(self):
+        self._tell(set.add)
+
+    def begins(self):
+        """Note that it does."""
+        self._tell(set.discard)
+
+    def _tell(self, change):
+        recorder = tls.m.recorder
+        if recorder is not None:
+            forwards = _open.setdefault(recorder, set())
+            change(forwards, self)
+            recorder.hosts.leaves_open(_NOT_BACK, bool(forwards))
+
+
+class Origin:
+    """Recorded run, if any, that keeps gradients for a later backward."""
+
+    def __init__(self):
+        self._recorder = None if tls.m.recorder is None else weakref.ref(tls.m.recorder)
+
+    def check(self):
+        """Refuse a trace that would use gradients of an earlier call."""
+        recorder = tls.m.recorder
+        if recorder is not None and (self._recorder is None or self._recorder() is not recorder):
+            recorder.refuse("it adds to gradients that an earlier call kept without averaging them",
+                            "accumulate gradients within one call of the function, or outside of it")
 
 
 class StoredGradients(NamedTuple):
@@ -247,6 +291,7 @@ class StoredGradients(NamedTuple):
     before: list
     placeholders: list
     versions: list
+    origin: Origin
 
 
 def _refuse_gradient(p):
@@ -258,7 +303,7 @@ def _refuse_gradient(p):
 
 def _refuse_step(reducer, optimizer):
     """Raise if an optimizer would step with stored gradients."""
-    placeholders = {id(t) for t in reducer.stored.placeholders} if reducer is not None and reducer.has_stored() else ()
+    placeholders = {id(t) for t in reducer.stored.placeholders} if reducer is not None and reducer.has_stored else ()
     if placeholders and any(id(p.grad) in placeholders for group in optimizer.param_groups for p in group["params"]):
         raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside "
                             "of it before a step")

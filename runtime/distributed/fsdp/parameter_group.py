@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
-from ...api.register.register import FUNCTIONS
 from ...autograd.engine import run_post_accumulate
 from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
@@ -21,11 +20,11 @@ from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.redistribute import cut
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
-from .gathered_parameters import GatheredParameters, Slot, next_number
-from .gradient_reduction import check_gradient, current_backward, register_gradient_hook
+from .gathered_parameters import GatheredEntry, GatheredParameters, Slot, next_number
+from .gradient_reduction import check_gradient, current_backward
 
 
-class Entry:
+class Entry(GatheredEntry):
     """One parameter: `param` is for optimizers, `leaf` for the module's computation. `whole` makes a tensor with the leaf's
     layout from this rank's values. If another mesh shards the parameter too, these are a part as well."""
 
@@ -45,7 +44,7 @@ class Entry:
             part = local.narrow(dim, first, last - first).clone()
         self.global_shape = self.tensor_parallel[2] if self.tensor_parallel else self.shape
         self.param: Any = Parameter(self.shared(part), requires_grad=p.requires_grad)
-        self.leaf: Any = Parameter(self.whole(local), requires_grad=p.requires_grad)
+        super().__init__(Parameter(self.whole(local), requires_grad=p.requires_grad))
         for t in (self.param, self.leaf):
             t.__dict__.update({k: v for k, v in p.__dict__.items() if k[0] != "_"})
         vars(self.param)["_is_fully_sharded"] = True
@@ -127,7 +126,7 @@ class ParameterGroup(GatheredParameters):
         for e in entries:
             e.start, self.size = self.size, self.size + int(np.prod(e.shape))
             e.stop = self.size
-            register_gradient_hook(e.leaf, lambda _, e=e: self.arrived(e))
+            e.on_gradient(lambda _, e=e: self.arrived(e))
         self.label = f"parameters {next_number(self.shards)} of fully_shard ({entries[0].name if entries else ''})"
         if offload:
             for e in entries:
@@ -195,7 +194,7 @@ class ParameterGroup(GatheredParameters):
             part = local_of(e.param)
             self.device = self.device if self.offload or part.is_meta else part.device
             self.dtype = e.param.dtype
-            e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=part.dtype, device="meta"))
+            e.empty(part.dtype)
 
     # Gradients: the methods that a `BackwardPass` calls.
 

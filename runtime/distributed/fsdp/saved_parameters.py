@@ -8,6 +8,7 @@ from ...autograd.function import SavedTensor
 from ...core.device_array import DeviceArray
 from ...core.node import Leaf, Output
 from ...core.tensor import wrap
+from ...state.mode import tls
 from ..tensor.mesh_array import is_on_mesh, mesh_array
 
 
@@ -53,15 +54,18 @@ def _view_in(flat, a) -> Any:
 
 
 class Fetched:
-    """Saved values, some of which are windows of whole parameters."""
+    """Saved values, some of which are windows of whole parameters. `link` is what a trace knows of these."""
 
-    def __init__(self, values, fetch):
-        self.values, self.fetch = values, fetch
+    def __init__(self, values, fetch, link):
+        self.values, self.fetch, self.link = values, fetch, link
 
     def unpack(self, node):
         """Return all values; gather if needed."""
-        flat = self.fetch()
-        return tuple([v.of(flat) if v.__class__ in (View, PartView) else v for v in self.values])
+        whole = self.fetch()
+        recorder = tls.m.recorder
+        if recorder is not None and self.link is not None and node.traced is not None:
+            node.traced = recorder.gradients.gathered(node.traced, self.link, whole)
+        return tuple([v.of(whole._a) if v.__class__ in (View, PartView) else v for v in self.values])
 
 
 def nodes_since(outputs, first: int):
@@ -78,20 +82,29 @@ def nodes_since(outputs, first: int):
         stack += [edge for edge in node.edges if edge is not None]
 
 
-def let_go(outputs, first: int, flat, fetch):
-    """Make nodes recorded from number `first` on call fetch() for whole values that their gradient rules read. Nodes that lead
-    to no result keep their values."""
+def let_go(outputs, first: int, whole, fetch):
+    """Make nodes recorded from number `first` on call fetch() for the whole values that their gradient rules read. Nodes that
+    lead to no result keep their values."""
+    flat, recorder = whole._a, tls.m.recorder
+    link = None if recorder is None else recorder.link(whole)
     for node in nodes_since(outputs, first):
         if type(node.saved) is tuple:
             views = [_view_in(flat, v) for v in node.saved]
             if any(v is not None for v in views):
-                node.saved = Fetched([v if view is None else view for v, view in zip(node.saved, views)], fetch)
+                node.saved = Fetched([v if view is None else view for v, view in zip(node.saved, views)], fetch, link)
         saved = getattr(getattr(node, "ctx", None), "_saved", None)
         for one in saved if type(saved) is tuple else ():
             view = _view_in(flat, one.array) if type(one) is SavedTensor and one.unpack_hook is None else None
             if view is not None:
-                one.array, one.packed, one.unpack_hook = None, view, _unpacker(fetch)
+                one.array, one.packed, one.unpack_hook = None, view, _unpacker(one, fetch, link)
 
 
-def _unpacker(fetch):
-    return lambda view: wrap(view.of(fetch()))
+def _unpacker(saved, fetch, link):
+    def unpack(view):
+        whole = fetch()
+        recorder = tls.m.recorder
+        if recorder is not None and link is not None and saved.traced is not None:
+            saved.traced, = recorder.gradients.gathered((saved.traced,), link, whole)
+        return wrap(view.of(whole._a))
+
+    return unpack

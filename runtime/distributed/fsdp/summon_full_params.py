@@ -12,6 +12,8 @@ from .wrap_policies import is_unit
 @contextlib.contextmanager
 def summoned(module, recurse=True, writeback=True, rank0_only=False, offload_to_cpu=False, with_grads=False):
     """Implement `FullyShardedDataParallel.summon_full_params`."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse("it calls summon_full_params()", "call that outside of the function")
     if rank0_only and writeback:
         raise ArgumentError("summon_full_params(rank0_only=True) takes writeback=False: other ranks would not have what is "
                             "written")
@@ -30,7 +32,7 @@ def _summon_unit(sharded, writeback, rank0_only, offload_to_cpu, with_grads):
     if unit.is_summoned or not unit.entries:
         yield
         return
-    if with_grads and sharded._reducer.has_stored():
+    if with_grads and sharded._reducer.has_stored:
         raise AutogradError("the gradients are those of this rank alone, of a backward within no_sync(); go backward outside "
                             "of it first")
     unit.reshard()

@@ -4,7 +4,7 @@ Parameters are grouped in buckets, in the likely order of their gradients. A ful
 same order on every process. With the last gradient, backward waits for pending buckets and writes the averages.
 """
 
-import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...core.node import Leaf, Output
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
-from ...distributed.collectives.traceable import done_in_order
+from ...distributed.collectives.traceable import done_in_order, in_background
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.groups.futures import Future
 from ...distributed.training.grad_bucket import GradBucket
@@ -118,31 +118,17 @@ def reachable_leaves(outputs) -> set:
     return {n for n in seen if type(n) is Leaf}
 
 
-class Average:
-    """Average of a flat gradient over processes, in the background. A trace starts and finishes it at every call."""
+def start_average(group, divisor: int, flat) -> Callable[[], list]:
+    """Begin to average a flat gradient over processes, and return the function that waits for it."""
+    note = f"gradients of {flat._a.size} {flat.dtype.np.name}"
 
-    _numbers = itertools.count()
-    _under_way: dict = {}           # number -> (`Work`, the array that it fills)
-
-    def __init__(self, group, divisor: int, flat):
-        self.group, self.divisor, self.enters_streams = group, divisor, group.is_on_devices(flat._a)
-        self.key = f"gradients of {flat._a.size} {flat.dtype.np.name}", divisor
-
-    def start(self, flat) -> list:
-        """Begin, and return a number that stands for the result."""
-        group, channel = self.group, self.group.channel_of(flat._a)
-        mine = channel.operand(flat._a)
+    def start(a):
+        channel = group.channel_of(a)
+        mine = channel.operand(a)
         out = channel.empty(mine.shape, mine.dtype)
-        number = next(self._numbers)
-        work = group.run(lambda: channel.average(mine, self.divisor, self.key[0], out), True, channel)
-        self._under_way[number] = work, out
-        return [wrap(np.array(number))]         # (without dims, it may stand beside tensors of any device)
+        return group.run(lambda: channel.average(mine, divisor, note, out), True, channel), lambda: [out]
 
-    def finish(self, token, flat) -> list:
-        """Return the result, once it is there. The gradient is read until then."""
-        work, out = self._under_way.pop(token._a.item())
-        work.wait()
-        return [wrap(out)]
+    return in_background(start, [flat], (note, divisor), group.is_on_devices(flat._a))
 
 
 class Reducer:
@@ -203,9 +189,8 @@ class Reducer:
         if self.hook is not None:
             self._call_hook(bucket, flat)
             return
-        average = Average(self.group, self.divisor, flat)
-        token = done_in_order(average.start, [flat], ("start", *average.key))[0]
-        self.works.append(lambda: on_device_of(done_in_order(average.finish, [token, flat], average.key)[0], flat))
+        average = start_average(self.group, self.divisor, flat)
+        self.works.append(lambda: on_device_of(average()[0], flat))
 
     def _call_hook(self, bucket, flat):
         """Call the user's hook. It starts after the previous one has finished, so communication has one order."""

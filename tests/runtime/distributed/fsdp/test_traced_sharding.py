@@ -1,0 +1,302 @@
+"""Traced steps of sharded modules: the losses, parameters and gradients of eager steps, whichever rank records or replays."""
+
+import contextlib
+import warnings
+
+import pytest
+
+import ingot
+import ranks
+from ingot import distributed as dist
+from ingot import jit, nn, optim
+from ingot.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+from ingot.nn import functional as F
+
+CALLS = 6
+
+
+class Block(nn.Module):
+    """A block of a small language model."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).view(*x.shape[:2], 2, -1).transpose(1, 2).chunk(3, -1)
+        return x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+
+
+class Language(nn.Module):
+    """A small language model, whose embedding and last layer share their weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.blocks, self.head = nn.Embedding(11, 8), nn.ModuleList([Block(8), Block(8)]), nn.Linear(8, 11, False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, ids):
+        x = self.tokens(ids) * self.tokens.weight.abs().mean()
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def _mlp():
+    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 7), nn.Tanh(), nn.Linear(7, 1))
+
+
+def _images():
+    return nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 1))
+
+
+def _batch(model, generator):
+    if isinstance(model, Language):
+        ids = ingot.randint(0, 11, (3, 6), generator=generator)
+        return ids[:, :-1], ids[:, 1:]
+    shape = (8, 6) if isinstance(model[0], nn.Linear) else (3, 2, 6, 6)
+    return ingot.randn(*shape, generator=generator), ingot.randn(shape[0], 1, generator=generator)
+
+
+def _loss(net, x, y):
+    out = net(x)
+    return F.cross_entropy(out.flatten(0, 1), y.flatten()) if y.dtype == ingot.int64 else F.mse_loss(out, y)
+
+
+def _plain(net, opt, x, y):
+    opt.zero_grad()
+    loss = _loss(net, x, y)
+    loss.backward()
+    opt.step()
+    return loss
+
+
+def _clipped(net, opt, x, y):
+    opt.zero_grad()
+    loss = _loss(net, x, y)
+    loss.backward()
+    norm = net.clip_grad_norm_(0.1) if isinstance(net, FullyShardedDataParallel) else nn.utils.clip_grad_norm_(
+        net.parameters(), 0.1)
+    opt.step()
+    return loss + norm
+
+
+def _accumulated(net, opt, x, y):
+    opt.zero_grad()
+    first = _loss(net, x[:1], y[:1])
+    first.backward()
+    loss = _loss(net, x[1:], y[1:])
+    loss.backward()
+    opt.step()
+    return loss + first
+
+
+def _without_sync(net, opt, x, y):
+    opt.zero_grad()
+    with net.no_sync():
+        first = _loss(net, x[:1], y[:1])
+        first.backward()
+    loss = _loss(net, x[1:], y[1:])
+    loss.backward()
+    opt.step()
+    return loss + first
+
+
+def _wrapped(**options):
+    def shard(model):
+        for layers, i in _inner(model):
+            layers[i] = FullyShardedDataParallel(layers[i], **options)
+        return FullyShardedDataParallel(model, **options)
+
+    return shard
+
+
+def _inner(model):
+    """Return the (list of modules, number) of those that are units of their own."""
+    if isinstance(model, Language):
+        return [(model.blocks, i) for i in range(len(model.blocks))]
+    return [(model, i) for i in range(len(model) - 1) if [*model[i].parameters()]]
+
+
+def _training(rank, model, shard, step, make_optimizer, wrap):
+    ingot.manual_seed(0)
+    net = model()
+    generator = ingot.Generator().manual_seed(rank)
+    batches = [_batch(net, generator) for _ in range(CALLS)]
+    net = shard(net)
+    opt = make_optimizer(net.parameters())
+    run = wrap(lambda x, y: step(net, opt, x, y))
+    losses = [run(x, y).item() for x, y in batches]
+    return losses, [[_local(t).tolist() for t in (p, p.grad) if t is not None] for p in net.parameters()]
+
+
+def _local(t):
+    return t.to_local() if isinstance(t, dist.tensor.DTensor) else t
+
+
+def _adamw(params):
+    return optim.AdamW(params, lr=0.01)
+
+
+def _sgd(params):
+    return optim.SGD(params, lr=0.1, momentum=0.9)
+
+
+def _same(rank, rows):
+    warnings.simplefilter("error", jit.TracerWarning)
+    for name in rows:
+        row, made = ROWS[name], []
+
+        def wrap(step, made=made):
+            made.append(jit.trace(step, fullgraph=True))
+            return made[0]
+
+        found = _training(rank, *row, wrap)
+        assert found == _training(rank, *row, lambda step: step), name
+        assert made[0].stats()["calls"] == CALLS and made[0].stats()["compiles"] <= 3, (name, made[0].stats())
+        dist.barrier()
+
+
+HALF = MixedPrecision(param_dtype=ingot.bfloat16, reduce_dtype=ingot.float32)
+ROWS = {
+    "flat": (_mlp, _wrapped(), _plain, _adamw),
+    "flat, language": (Language, _wrapped(), _plain, _adamw),
+    "flat, images": (_images, _wrapped(), _plain, _sgd),
+    "flat, original": (Language, _wrapped(use_orig_params=True), _plain, _adamw),
+    "flat, clipped": (_mlp, _wrapped(), _clipped, _sgd),
+    "flat, original, clipped": (_mlp, _wrapped(use_orig_params=True), _clipped, _sgd),
+    "flat, accumulated": (_mlp, _wrapped(), _accumulated, _adamw),
+    "flat, without sync": (_mlp, _wrapped(), _without_sync, _adamw),
+    "flat, original, without sync": (_mlp, _wrapped(use_orig_params=True), _without_sync, _adamw),
+    "flat, kept": (_mlp, _wrapped(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), _plain, _adamw),
+    "flat, not sharded": (_mlp, _wrapped(sharding_strategy=ShardingStrategy.NO_SHARD), _plain, _adamw),
+    "flat, not sharded, without sync": (_mlp, _wrapped(sharding_strategy=ShardingStrategy.NO_SHARD), _without_sync, _sgd),
+    "flat, half": (Language, _wrapped(mixed_precision=HALF), _plain, _adamw),
+}
+QUICK = ("flat",)
+
+
+@pytest.mark.parametrize("size", [2])
+def test_steps(size):
+    ranks.run(size, _same, QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in ROWS if n not in QUICK])
+def test_more_steps(name):
+    ranks.run(2, _same, [name], timeout=60)
+
+
+@pytest.mark.slow
+def test_steps_of_three_ranks():
+    ranks.run(3, _same, [*ROWS], timeout=120)
+
+
+def _recording_beside_replays(rank):
+    found = []
+    for wrap in (jit.trace, lambda step: step):
+        ingot.manual_seed(0)
+        model = _mlp()
+        batches = [_batch(model, ingot.Generator().manual_seed(rank + 2 * i)) for i in range(8)]
+        net = _wrapped()(model)
+        opt = optim.SGD(net.parameters(), lr=0.1)
+        step = wrap(lambda x, y, net=net, opt=opt: _plain(net, opt, x, y))
+        for i in range(8):
+            if wrap is jit.trace and i in (4, 6) and rank == i % 4 // 2:
+                step.forget()                       # this rank records, the other one replays
+            found.append(step(*batches[i]).item())
+    assert found[:8] == found[8:]
+
+
+def test_a_rank_records_while_others_replay():
+    ranks.run(2, _recording_beside_replays)
+
+
+def _disagreement(rank):
+    net = _wrapped()(_mlp())
+
+    @jit.trace
+    def forward(x, order):
+        with ingot.no_grad():
+            if order:
+                return net(x)
+            y = ingot.ones(3)
+            dist.all_reduce(y)
+            return y
+
+    for order in (True, False, True, False):
+        forward(ingot.ones(2, 6), order)
+    with pytest.raises(dist.DistBackendError, match=r"all_reduce of 3 float32 sum|parameters of unit 3 \(4.weight"):
+        forward(ingot.ones(2, 6), rank == 0)
+
+
+def test_ranks_that_trace_differently_are_told_the_first_difference():
+    ranks.run(2, _disagreement)
+
+
+def _refused(rank):
+    x = ingot.ones(3, 6)
+
+    def step(net, keeps):
+        with net.no_sync() if keeps else contextlib.nullcontext():
+            net(x).sum().backward()
+
+    with pytest.raises(jit.TraceError, match="leaves gradients that no_sync"):
+        jit.trace(step)(_wrapped()(_mlp()), True)
+    net = _wrapped()(_mlp())
+    step(net, True)
+    with pytest.raises(jit.TraceError, match=r"an earlier call kept .* accumulate gradients within one call"):
+        jit.trace(step)(net, False)
+    net = _wrapped()(_mlp())
+    with (FullyShardedDataParallel.summon_full_params(net), ingot.no_grad(),
+          pytest.raises(jit.TraceError, match="within summon_full_params")):
+        jit.trace(net)(x)
+    with pytest.raises(jit.TraceError, match="calls summon_full_params"):
+        jit.trace(_summons)(net)
+
+
+def _summons(net):
+    with FullyShardedDataParallel.summon_full_params(net):
+        return next(net.parameters()).sum()
+
+
+def _sees_changes(rank):
+    """A recording does not serve calls for which gradients wait."""
+    found = []
+    for wrap in (jit.trace, lambda step: step):
+        ingot.manual_seed(0)
+        net = _wrapped()(_mlp())
+        step = wrap(lambda x, net=net: (net.zero_grad(), net(x).sum().backward())[0])
+        for i in range(5):
+            if i == 3:
+                with net.no_sync():
+                    net(ingot.ones(2, 6)).sum().backward()
+                with pytest.raises(jit.TraceError, match="earlier call") if wrap is jit.trace else contextlib.nullcontext():
+                    step(ingot.ones(3, 6) * (rank + i))
+                net(ingot.ones(2, 6)).sum().backward()
+            step(ingot.ones(3, 6) * (rank + i))
+            found.append([p.grad.tolist() for p in net.parameters()])
+    assert found[:5] == found[5:]
+
+
+def _forward_alone(rank):
+    warnings.simplefilter("ignore", jit.TracerWarning)
+    found = []
+    for wrap in (jit.trace, lambda fn: fn):
+        ingot.manual_seed(0)
+        net = _wrapped()(_mlp())
+        forward = wrap(lambda x, net=net: net(x).pow(2).mean())
+        for i in range(4):
+            net.zero_grad()
+            forward(ingot.ones(3, 6) * (rank + i)).backward()
+            found.append([p.grad.tolist() for p in net.parameters()])
+    assert found[:4] == found[4:]
+
+
+def test_a_traced_forward_leaves_its_gradients_to_a_backward_outside():
+    ranks.run(2, _forward_alone)
+
+
+@pytest.mark.parametrize("body", [_refused, _sees_changes])
+def test_gradients_that_wait_outside_are_refused(body):
+    ranks.run(2, body)
