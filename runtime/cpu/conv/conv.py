@@ -28,6 +28,7 @@ from .conv_plan import MAX_DIMS, Geometry, geometry_of
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _KEPT = 2048                        # plans of each kind, 4 KB each: those of a large network for some forty image sizes
+_MOST_PHASES = 512                  # of a transposed convolution: each is a step of its plan, even one without taps
 _WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix products in place
 
 
@@ -135,6 +136,9 @@ def input_grad(g, w, *, size, stride, padding, dilation, groups):
 @functools.lru_cache(_KEPT)
 def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
     """Return the gradient of the input for these shapes."""
+    if prod(map(min, stride, size)) > _MOST_PHASES:
+        return functools.partial(conv_ops.conv_input_grad.ref, size=size, stride=stride, padding=padding, dilation=dilation,
+                                 groups=groups)
     shape = (g_shape[0], w_shape[1] * groups, *size)
     forward = geometry_of(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):

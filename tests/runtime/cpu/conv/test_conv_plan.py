@@ -3,6 +3,7 @@
 import dataclasses
 import random
 import re
+import time
 
 import numpy as np
 import pytest
@@ -367,6 +368,18 @@ def test_convolutions_with_wide_borders(params, channels, outputs):
     rng, how = np.random.default_rng(0), {**window(3), **params}
     x, w = [rng.standard_normal(shape).astype(np.float32) for shape in ((1, channels, 5, 6), (outputs, channels, 3, 3))]
     np.testing.assert_allclose(kernel_of(ops.conv)(x, w, None, **how), ops.conv.ref(x, w, None, **how), atol=1e-4)
+
+
+@pytest.mark.parametrize("stride", [(20, 60), (1, 9000), (4000, 2)])
+def test_gradients_with_wide_strides_have_plans_of_few_steps(stride):
+    """A phase of a stride is a step of a plan. A stride of 2^14 was 16,384 steps, which took 14 seconds to plan."""
+    rng, how = np.random.default_rng(0), {**window(3), "stride": stride}
+    size = tuple(s + 1 for s in stride)
+    g, w = [rng.standard_normal(shape).astype(np.float32) for shape in ((1, 2, 2, 2), (2, 3, 3, 3))]
+    began = time.process_time()
+    found = kernel_of(ops.conv_input_grad)(g, w, size=size, **how)
+    assert time.process_time() - began < 2
+    np.testing.assert_allclose(found, ops.conv_input_grad.ref(g, w, size=size, **how), atol=1e-4)
 
 
 @pytest.mark.parametrize("level, vectors, pixels, steps", [
