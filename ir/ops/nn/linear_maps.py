@@ -4,10 +4,9 @@ A table is (positions, weights), both (taps, results); weights None means one ta
 mirrored borders are such maps; the transpose of a map is a table again.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
+from ...sized_cache import sized_cache
 from ..core.elementwise_rules import wide
 
 A_CUBIC, A_CUBIC_SMOOTH = -0.75, -0.5   # the cubic's free parameter, without and with antialiasing
@@ -96,13 +95,13 @@ MODES = {
 }
 
 
-@lru_cache(maxsize=256)
+@sized_cache()
 def resample_table(mode: str, n: int, count: int, align_corners: bool, scale) -> tuple:
     """Return the map from `n` elements to `count` results."""
     return MODES[mode](n, count, align_corners, scale)
 
 
-@lru_cache(maxsize=256)
+@sized_cache()
 def border_table(mode: str, n: int, low: int, high: int) -> tuple:
     """Return the map that adds `low` and `high` elements around `n` (negative ones cut; a circular border wraps the rest)."""
     i = np.arange(-low, n + high)
@@ -118,26 +117,26 @@ def border_table(mode: str, n: int, low: int, high: int) -> tuple:
     return positions[None], None
 
 
-@lru_cache(maxsize=256)
+@sized_cache()
 def transposed_resample(mode: str, n: int, count: int, align_corners: bool, scale) -> tuple:
     """Return the transpose of `resample_table`: from `count` results back to `n` elements."""
     return _transposed(resample_table(mode, n, count, align_corners, scale), n)
 
 
-@lru_cache(maxsize=256)
+@sized_cache()
 def transposed_border(mode: str, n: int, low: int, high: int) -> tuple:
     """Return the transpose of `border_table`: back to `n` elements."""
     return _transposed(border_table(mode, n, low, high), n)
 
 
-@lru_cache(maxsize=256)
+@sized_cache()
 def window_table(n: int, size: int, stride: int, dilation: int) -> tuple:
     """Return the map from `n` elements to all windows of `size` places: each place of all windows, then the next place."""
     starts = np.arange(max(0, (n - dilation * (size - 1) - 1) // stride + 1)) * stride
     return ((np.arange(size) * dilation)[:, None] + starts).reshape(1, -1), None
 
 
-@lru_cache(maxsize=256)
+@sized_cache()
 def transposed_window(n: int, size: int, stride: int, dilation: int) -> tuple:
     """Return the transpose of `window_table`, which adds windows up."""
     return _transposed(window_table(n, size, stride, dilation), n)

@@ -11,6 +11,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.errors import ShapeError
 from ....ir.ops.nn import pool as ops
+from ....ir.sized_cache import sized_cache
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import pooling as codegen
 from ....passes.codegen.llvm.conv import pooling_blocked as blocked_codegen
@@ -150,7 +151,12 @@ def _mean_of_bins(x, kernel, divisor):
     return x / x.dtype.type(prod(kernel) if divisor is None else divisor)
 
 
-@functools.lru_cache(512)
+def _table_bytes(found) -> int:
+    """Return the bytes of a plan's tables: a number for each place of the result's dims."""
+    return 16 * sum(found[1][2:])
+
+
+@sized_cache(_table_bytes)
 def avg_plan(shape, kernel, stride, padding, counted, divisor, dtype, threads):
     """Return (plan, shape of the result)."""
     dims = _windows(shape[2:], kernel, stride, padding, (1,) * len(kernel))
@@ -191,7 +197,7 @@ def _spread_evenly(g, size, kernel, count):
     return out
 
 
-@functools.lru_cache(512)
+@sized_cache(_table_bytes)
 def avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtype, threads):
     """Return (plan, shape of the result)."""
     forward = _windows(size, kernel, stride, padding, (1,) * len(kernel))

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ....ir.ops.nn import linear_maps
+from ....ir.sized_cache import SizedCache, nbytes_of
 from ....ir.target import host
 from ....passes.codegen.llvm.index import linear_maps as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, FLOATS_BY_NP
@@ -18,6 +19,7 @@ from . import copies
 _COPIED = {1: "i8", 2: "i16", 4: F32, 8: F64}       # elements of their size
 _SMALL_COUNT = 1 << 10                              # results below which numpy is as quick
 _MOST_TABLES = 512
+_MOST_RUNS = 32                                     # of a border
 
 
 @functools.lru_cache(_MOST_TABLES)
@@ -70,36 +72,40 @@ def _slice(start: int, step: int, count: int) -> slice:
     return slice(start, start + 1) if step == 0 else slice(start, None if end < 0 else end, step)
 
 
+def are_few(mode: str, shape, low: tuple, high: tuple) -> bool:
+    """Return whether a border is few runs: it does not go through x many times."""
+    return mode == "replicate" or all(lo + hi <= _MOST_RUNS * n for n, lo, hi in zip(shape, low, high))
+
+
 @functools.lru_cache(_MOST_TABLES)
 def border_runs(mode: str, n: int, low: int, high: int) -> list:
     """Return the source of a dim's borders, in indices of the result: [(first of some, its source, step of sources, count)]."""
-    sources, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
-    for goal, end in ((0, low), (low + n, low + n + high)):
-        while goal < end:
-            step = sources[goal + 1] - sources[goal] if goal + 1 < end else 0
+    table, runs = linear_maps.border_table(mode, n, low, high)[0][0], []
+    for first, end in ((0, low), (low + n, low + n + high)):
+        sources, at = (table[first:end] + low).tolist(), 0
+        while at < len(sources):
+            step = sources[at + 1] - sources[at] if at + 1 < len(sources) else 0
             count = 1
-            while goal + count < end and sources[goal + count] == sources[goal] + step * count:
+            while at + count < len(sources) and sources[at + count] == sources[at] + step * count:
                 count += 1
-            runs.append((goal, sources[goal], step, count))
-            goal += count
+            runs.append((first + at, sources[at], step, count))
+            at += count
     return runs
 
 
 def prepared(sources, weights, kind):
     """Return (sources, which of them are adjacent, weights) as the kernel reads them, cached by table."""
     key = id(sources), id(weights), kind
-    found = _tables.get(key)
-    if found is None:
-        dense = alloc.dense(sources, np.int64)
-        found = (dense, _are_adjacent(dense, host().lanes(kind.itemsize)),
-                 None if weights is None else alloc.dense(weights, kind), sources, weights)     # these keep their ids valid
-        if len(_tables) >= _MOST_TABLES:
-            _tables.clear()
-        _tables[key] = found
-    return found[:3]
+    found = _tables.entries.get(key)
+    if found is not None:
+        return found[0][:3]
+    dense = alloc.dense(sources, np.int64)
+    made = (dense, _are_adjacent(dense, host().lanes(kind.itemsize)), None if weights is None else alloc.dense(weights, kind),
+            sources, weights)       # the last two keep their ids valid
+    return _tables.put(key, made, nbytes_of(made))[:3]
 
 
-_tables: dict = {}
+_tables = SizedCache()
 
 
 def _are_adjacent(sources, lanes: int):

@@ -24,7 +24,7 @@ def compiled_after(x) -> int | None:
 
 def pad_border(x, *, low, high, mode):
     """Copy a large array once, then fill its borders."""
-    if x.size < _MANY_PADDED or min(*low, *high) < 0:
+    if x.size < _MANY_PADDED or min(*low, *high) < 0 or not linear_map_plans.are_few(mode, x.shape, low, high):
         return ops.border_pad.ref(x, low=low, high=high, mode=mode, along=linear_map_plans.apply)
     return linear_map_plans.bordered(x, low, high, mode)
 
@@ -64,10 +64,10 @@ def _mapped(tables, operands, results):
 
 def _border_pad_step(node, operands, results):
     """Copy the inside, then fill the borders: one dim after the other, the last one first, each with the borders of those
-    before. Negative borders, which cut, go by maps."""
+    before. Negative borders, which cut, go by maps, and so do borders of many runs."""
     (x,), (out,) = operands, results
     low, high, mode = (node.params[name] for name in ("low", "high", "mode"))
-    if min(*low, *high) < 0:
+    if min(*low, *high) < 0 or not linear_map_plans.are_few(mode, x.shape, low, high):
         return _mapped(ops.border_pad_tables(x, low=low, high=high, mode=mode), operands, results)
     item, part = out.dtype.itemsize, [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
     steps = [move(x.shape, item, At(0), x.strides, At(1, _start(part, out)), out.strides)]

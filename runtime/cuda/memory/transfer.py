@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import DeviceError
+from ....ir.sized_cache import SizedCache
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray
 from ..driver import streams
@@ -48,10 +49,11 @@ CONSTANT_CACHES: list["ConstantCache"] = []
 
 
 class ConstantCache(DriverCache):
-    """Host arrays that are uploaded once, by key: at most `most`."""
+    """Host arrays that are uploaded once, by key: at most `most`, and as many bytes as a `SizedCache` has."""
 
     def __init__(self, most: int):
         super().__init__(most)
+        self.nbytes = 0
         CONSTANT_CACHES.append(self)
 
     def upload(self, key, device: int, make, owner=None) -> DeviceArray:
@@ -62,6 +64,18 @@ class ConstantCache(DriverCache):
         array, _ = self.get((device, key)) or self.put((device, key), (constant(make(), device), owner))
         pools.keep(array.memory)
         return array
+
+    def put(self, key, value):
+        """Keep an array with its owner; the cache starts anew when it is full."""
+        if self.nbytes + value[0].nbytes > SizedCache.most:
+            self.clear()
+        super().put(key, value)
+        self.nbytes += value[0].nbytes
+        return value
+
+    def clear(self):
+        self.nbytes = 0
+        super().clear()
 
 
 def frozen(a: np.ndarray, device: int) -> DeviceArray:

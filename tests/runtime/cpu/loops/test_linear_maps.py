@@ -1,5 +1,9 @@
 """Linear maps along a dim, sums by index arrays, rows of channels and shared gradients against their references."""
 
+import gc
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -9,6 +13,7 @@ from ingot import jit
 from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.index import indexing
 from ingot.ir.ops.nn import linear_maps, resample
+from ingot.ir.sized_cache import SizedCache
 from ingot.nn import functional as F
 from ingot.runtime.cpu.graph import eager
 from ingot.runtime.cpu.loops import linear_maps as kernels
@@ -107,3 +112,65 @@ def test_border_padding_equals_maps(mode):
             for x in (rng.standard_normal(shape).astype(np.float32), rng.standard_normal(shape[::-1]).T):
                 want = resample.border_pad.ref(x, low=tuple(low), high=tuple(high), mode=mode)
                 np.testing.assert_array_equal(kernels.bordered(x, tuple(low), tuple(high), mode), want)
+
+
+N = 1 << 15
+OF_MANY_SIZES = {
+    **{mode: lambda n, mode=mode: F.interpolate(ingot.ones(1, 1, 100), size=n, mode=mode)
+       for mode in ("nearest", "linear", "area", "nearest-exact")},
+    "bicubic": lambda n: F.interpolate(ingot.ones(1, 1, 10, 10), size=(1, n), mode="bicubic"),
+    "antialias": lambda n: F.interpolate(ingot.ones(1, 1, 10, 10), size=(1, n), mode="bilinear", antialias=True),
+    "linear, gradient":
+        lambda n: F.interpolate(ingot.ones(1, 1, 100, requires_grad=True), size=n, mode="linear").sum().backward(),
+    **{mode: lambda n, mode=mode: F.pad(ingot.ones(1, 1, n), (3, 3), mode=mode)
+       for mode in ("reflect", "replicate", "circular")},
+    "reflect, gradient": lambda n: F.pad(ingot.ones(1, 1, n, requires_grad=True), (3, 3), mode="reflect").sum().backward(),
+    "average pool": lambda n: F.avg_pool1d(ingot.ones(1, 1, n), 3, padding=1),
+    "average pool, gradient": lambda n: F.avg_pool1d(ingot.ones(1, 1, n, requires_grad=True), 3, 2, 1).sum().backward(),
+    "even bins": lambda n: F.adaptive_avg_pool1d(ingot.ones(1, 1, n), N // 3),
+    "power pool": lambda n: F.lp_pool1d(ingot.ones(1, 1, n), 2, 3),
+    "local responses": lambda n: F.local_response_norm(ingot.ones(1, 1, n), 3),
+    "folds, gradient": lambda n: ingot.ones(n, requires_grad=True).unfold(0, 3, 1).sum().backward(),
+}
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("name", OF_MANY_SIZES)
+def test_tables_of_many_sizes_take_bounded_memory(name, monkeypatch):
+    monkeypatch.setattr(SizedCache, "most", 1 << 19)
+    OF_MANY_SIZES[name](N)
+    tracemalloc.start()
+    try:
+        for i in range(1, 30):
+            OF_MANY_SIZES[name](N + 64 * i)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 3 << 20     # two caches, and plans without tables
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_small_values_are_few():
+    cache = SizedCache()
+    for i in range(2000):
+        assert cache.put(i, str(i), 1) == str(i)
+    assert list(cache.entries) == list(range(2000 - 512, 2000))
+    cache.put("large", "x", cache.most)
+    assert list(cache.entries) == ["large"]
+    assert cache.put("larger", "y", cache.most + 1) == "y" and list(cache.entries) == ["large"]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("mode", ["reflect", "circular", "replicate"])
+def test_borders_that_go_through_x_many_times(mode, traced):
+    x, seconds = np.arange(6, dtype=np.float32).reshape(2, 3), []
+    for low, high in ((0, 400), (0, 501)), ((0, 40_000), (0, 50_001)):
+        def pad(t, low=low, high=high):
+            return resample.border_pad(t, low=low, high=high, mode=mode)
+
+        run, began = ingot.jit.trace(pad) if traced else pad, time.process_time()
+        for _ in range(3):
+            found = run(ingot.tensor(x)).numpy()
+        seconds.append(time.process_time() - began)
+        assert np.array_equal(found, resample.border_pad.ref(x, low=low, high=high, mode=mode))
+    assert seconds[1] < seconds[0] + 0.4
