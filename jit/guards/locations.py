@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.symbols.symbolic import is_python_class
+from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain, follow
@@ -416,7 +417,7 @@ def read_locations(locations, leaves: list, numbers: list) -> tuple:
         if kind in NUMBERS:
             numbers.append(number_of(value))
             kinds.append(kind)
-        elif isinstance(value, Tensor):
+        elif isinstance(value, Tensor) and type(value) not in PARTS:     # (those of parts are compared by these)
             leaves.append(value)
             kinds.append(TENSOR)
         else:

@@ -2,7 +2,9 @@
 
 import threading
 from functools import cached_property
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import ingot
@@ -401,3 +403,50 @@ def test_locations_that_can_be_set(case):
     assert (found and found[2]) == kind and place.is_settable is (kind is not None)
     if kind == "attr":
         assert found[:2] == (root["kept"], steps[-1][1])
+
+
+state = SimpleNamespace()
+PLACES = {
+    "attribute": lambda x: x * state.value,
+    "item": lambda x: x * state.items[0],
+    "key": lambda x: x * state.table["k"],
+    "loop": lambda x: [x := x * t for t in state.items][-1],
+    "asked": lambda x: x * (2 if state.value.is_sparse else 3) + state.value.shape[0],
+    "returned": lambda x: state.value,
+}
+IN_PLACE_OF_DENSE = {
+    "sparse": lambda: eye().to_sparse(),
+    "rows": lambda: eye().to_sparse_csr(),
+    "nested": lambda: ingot.nested.nested_tensor([ingot.ones(2), ingot.ones(2) * 2]),
+    "masked": lambda: ingot.masked.masked_tensor(eye(), eye() > 0),
+    "another dtype": lambda: eye().double(),
+    "parameter": lambda: nn.Parameter(eye()),
+    "array": lambda: np.eye(2, dtype=np.float32),
+    "number": lambda: 2.0,
+    "none": lambda: None,
+}
+
+
+def eye():
+    return ingot.eye(2)
+
+
+def life_of_kinds(wrap, place, other) -> list:
+    use, found = wrap(place), []
+    for make in (*[eye] * 5, other, other, eye):
+        state.value = make()
+        state.items, state.table = [state.value], {"k": state.value}
+        try:
+            found.append(str(use(eye() + 1)))
+        except jit.TraceError:
+            raise
+        except Exception as error:
+            found.append((type(error).__name__, str(error)))
+    return found
+
+
+@pytest.mark.parametrize("other", IN_PLACE_OF_DENSE)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_tensor_that_is_looked_up_at_each_call_may_become_of_another_class(place, other):
+    expected = life_of_kinds(lambda f: f, PLACES[place], IN_PLACE_OF_DENSE[other])
+    assert life_of_kinds(jit.trace, PLACES[place], IN_PLACE_OF_DENSE[other]) == expected
