@@ -7,7 +7,6 @@ Operations depend on names that no code spells out: `if x` on the absence of `__
 property in the class of `x`. So the classes of the user's count by all their names.
 """
 
-import types
 from functools import cached_property
 from operator import is_
 
@@ -59,8 +58,8 @@ _LAZY = frozenset(("__slotnames__", "__annotations__", "__annotations_cache__"))
 
 
 class ClassNames(Condition):
-    """A class has the bases and attributes of the names that it had, and the same special methods among those that are no
-    functions, which run no code that would tell."""
+    """A class has the bases and attributes of the names that it had, and the same special methods: operations call them, and
+    those that a library has made for it run no code that would tell."""
 
     def __init__(self, cls):
         self.owner, self.identity, self.order = cls, ("class", id(cls)), cls.__mro__
@@ -93,8 +92,8 @@ class ClassNames(Condition):
 
 
 def _is_consulted(name, value) -> bool:
-    """Return whether operations may consult an entry of a class without running user code."""
-    return value is None or name == "__match_args__" or (callable(value) and not isinstance(value, types.FunctionType))
+    """Return whether operations may consult an entry of a class."""
+    return value is None or name == "__match_args__" or callable(value)
 
 
 class ObjectClasses(Condition):

@@ -49,6 +49,7 @@ from ..host.locks import LockLog
 from ..proxies.numpy_scalars import now
 from ..proxies.threads import is_alone, is_service, mapped
 from ..side_effects.contents import ContainerLog
+from .ambient_state import comparable, condition_on, states_of_call
 from .cached_functions import CACHED
 from .call_events import Called, Operation, call_events
 from .call_rules import (
@@ -565,6 +566,8 @@ class CallPolicy:
         else:
             if self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
                 self._changes_or_reads(call, receiver, name, text)
+            if type(receiver) is np.ndarray:
+                self._reads.add_condition(condition_on("errors"))
             if type(receiver) not in CONTAINERS:
                 self._receives(call, text, (*(args or ()), *kwargs.values()))
 
@@ -617,13 +620,26 @@ class CallPolicy:
             self._reads.add_condition(_reading_condition(text, function, args, kwargs))
         elif text.startswith("decimal."):
             self._reads.add_condition(decimal_condition())
+        values = (*(args or ()), *kwargs.values())
+        if rule is PURE or rule is OBSERVED:
+            for state in states_of_call(text, values):
+                self._reads.add_condition(state)
+        if text == "inspect.getmembers" and args:
+            self._chains.attributes.writes.fix_numbers()
+            self._chains.attributes.query_all(args[0], True)
+            self._reachable.takes_all(args[0])
+            for name in [n for c in type(args[0]).__mro__ if is_user_defined(c) for n in vars(c)]:
+                self._chains.attributes.query(args[0], name)
         if rule is not OBSERVED:
-            self._receives(call, text, (*(args or ()), *kwargs.values()))
+            self._receives(call, text, values)
 
     def _receives(self, call, text, values):
         """Guard the content of objects from outside that a function receives, or finds in lists and tuples, and all attributes
         of objects of the user's that code of a package may read. Pickles hold numbers themselves."""
+        if text.startswith("json.") and any(map(callable, values)):     # which gets numbers again that C code does not know
+            self._chains.attributes.writes.fix_numbers()
         if text.startswith("pickle."):
+            self._reachable.takes_all_below(values)
             self._chains.attributes.writes.fix_numbers()
             if any(mapped(x, now) is not x for x in values):
                 self._refuse(call, text)
@@ -693,7 +709,9 @@ def _answer(function, *args, **kwargs):
 
 def _reading_condition(text, function, args, kwargs) -> ReadCondition:
     """Return the condition that a call gives an equal result, or raises an error of the same type."""
-    read = functools.partial(_answer, function, *args, **kwargs)
+    def read():
+        return comparable(_answer(function, *args, **kwargs))
+
     shown = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
     return ReadCondition(("call", text, shown), read, snapshot(read()), f"{text}({shown})")
 

@@ -61,7 +61,7 @@ _MODULES: dict = {
     **dict.fromkeys((
         "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins", "calendar", "cmath", "codecs",
         "collections", "colorsys", "configparser", "contextlib", "copy", "copyreg", "csv", "ctypes", "dataclasses", "datetime",
-        "decimal", "difflib", "dis", "encodings", "enum", "errno", "fnmatch", "fractions", "functools", "getopt", "gettext",
+        "decimal", "difflib", "dis", "encodings", "enum", "errno", "fnmatch", "fractions", "functools", "getopt",
         "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json",
         "keyword", "linecache", "locale", "math", "numbers", "opcode", "operator", "pickle", "posixpath", "pprint",
         "re", "reprlib", "shlex", "sre_compile", "sre_constants", "sre_parse", "stat", "statistics", "string", "stringprep",
@@ -155,7 +155,8 @@ _FUNCTIONS: dict = {
     "contextvars": _table(PURE="ContextVar Context", READS="copy_context"),
     "io": _table(REFUSED="FileIO open_code"),
     "array": _table(REFUSED="array.buffer_info"),
-    "inspect": _table(REFUSED="stack trace getouterframes getattr_static getmembers_static getabsfile getsourcefile "
+    "inspect": _table(READS="signature getfullargspec getcallargs getdoc get_annotations Signature.from_callable",
+                      REFUSED="stack trace getouterframes getattr_static getmembers_static getabsfile getsourcefile "
                               "getsource getsourcelines findsource getcomments getclosurevars"),
     "linecache": _table(REFUSED="getline getlines checkcache updatecache"),
     "decimal": _table(REFUSED="setcontext"),
@@ -163,7 +164,8 @@ _FUNCTIONS: dict = {
     "importlib": _table(HOST="invalidate_caches", READS="find_loader", REFUSED="reload"),
     "re": _table(HOST="purge"),
     "types": _table(OBSERVED="SimpleNamespace.__getattribute__ SimpleNamespace.__setattr__ SimpleNamespace.__delattr__"),
-    "typing": _table(READS="get_overloads", HOST="clear_overloads"),
+    "gettext": _table(READS="gettext ngettext pgettext npgettext dgettext dngettext dpgettext dnpgettext"),
+    "typing": _table(READS="get_overloads get_type_hints", HOST="clear_overloads"),
     "tokenize": _table(REFUSED="open"),
     "traceback": _table(REFUSED="print_stack print_exc print_last print_tb print_exception extract_stack format_stack "
                                 "walk_stack"),

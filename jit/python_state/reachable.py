@@ -39,6 +39,7 @@ from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_ch
 from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
+from .ambient_state import condition_on
 from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
@@ -166,6 +167,8 @@ class Reachable:
             if is_library_data(value):
                 self._reads.add_data(text, value)
                 continue
+            if kind is np.ndarray:
+                self._reads.add_condition(condition_on("errors"))
             if has_operations(value):
                 self._operands.setdefault(id(value), (value, text))
                 self.on_operand()
@@ -215,6 +218,19 @@ class Reachable:
         self.attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=sets), text, value, self.add)
         self.attributes.query_all(value, False)
         self._use_all(dict(vars(value)) if isinstance(value, type) else attributes_of(value))
+
+    def takes_all_below(self, values):
+        """Guard all attributes of the objects among some values, and of those to which they lead, for C code that pickles."""
+        waiting, seen = [*values], set()
+        for x in waiting:
+            if id(x) in seen or is_plain(x) or is_a(x, (Tensor, Module, type, types.ModuleType)):
+                continue
+            seen.add(id(x))
+            if is_instance(x):
+                self.takes_all(x)
+                waiting += attributes_of(x).values()
+            if type(x) in CONTAINERS or is_a(x, (tuple, frozenset)):
+                waiting += [*x, *x.values()] if hasattr(x, "values") else x
 
     def takes_number(self, args):
         """Note a call of `id` or `hash` with operands, or with unknown ones (None)."""
@@ -307,8 +323,8 @@ class Reachable:
             self._use_all((value.args, value.keywords))
             self._see_contents(name, value.keywords)
             self._reads.conditions.setdefault(("partial", id(value)), ReadCondition(
-                ("partial", id(value)), lambda: (value.args, value.keywords),
-                Snapshot((value.args, value.keywords), self._inputs), name))
+                ("partial", id(value)), lambda: (value.func, value.args, value.keywords),
+                Snapshot((value.func, value.args, value.keywords), self._inputs), name))
             state: Any = value.__reduce__()[2] if isinstance(value, functools.partial) else (value.func,)
             return [(text, state[0]), (name, value.args), (name, value.keywords)]
         if type(value) in _BOUND and not isinstance(value.__self__, (Module, types.ModuleType)):

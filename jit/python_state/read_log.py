@@ -1,9 +1,13 @@
 """Log of what user code read: guards on locations, and conditions on state that no chain of names shows."""
 
+import abc
+import functools
 import pickle
 import sys
 import types
 from typing import Any, Protocol
+
+import numpy as np
 
 from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
@@ -19,6 +23,7 @@ from ..guards.locations import StateInputs, load, read
 from ..guards.snapshot import is_container, is_plain, snapshot
 from ..host.ordering import ReadOrder
 from ..side_effects.contents import UntrackedUses
+from .ambient_state import condition_on
 
 HELD = "held"       # kind of the conditions on objects that classes hold
 LIBRARY = "library"     # kind of the conditions on objects of the standard library that are no data
@@ -48,11 +53,17 @@ def is_shadowable(cls, name) -> bool:
 
 
 def registry_condition(function) -> ReadCondition | None:
-    """Return the condition on the functions by type from which `functools.singledispatch` chooses."""
+    """Return the condition on the functions by type from which `functools.singledispatch` chooses, and on what is registered
+    with the abstract classes among these."""
     if not hasattr(function, "registry") or not hasattr(function, "dispatch"):
         return None
-    return ReadCondition.of(("registry", id(function)), lambda: dict(function.registry),
-                            f"the functions of {function.__name__}", snapshot)
+    read = functools.partial(_registry, function)
+    return ReadCondition.of(("registry", id(function)), read, f"the functions of {function.__name__}", snapshot)
+
+
+def _registry(function) -> tuple:
+    registry = dict(function.registry)
+    return registry, abc.get_cache_token() if any(isinstance(cls, abc.ABCMeta) for cls in registry) else 0
 
 
 def decimal_condition() -> ReadCondition:
@@ -150,6 +161,8 @@ class ReadLog:
         self.reader = ""                # function whose code is looked at, as file:line
 
     def add(self, chain, root, value):
+        if isinstance(value, np.generic):
+            self.add_condition(condition_on("errors"))
         self.guards[id(root), chain] = Guard(chain, root, snapshot(value, self._inputs), self.reader)
 
     def add_attributes(self, text, owner, names):

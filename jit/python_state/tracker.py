@@ -37,6 +37,7 @@ from ..recorder.own_code import OwnCode
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
+from .ambient_state import states_of_text
 from .attributes import DynamicAttributes, TensorAttributes
 from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables
 from .chain_reads import ChainReads
@@ -243,8 +244,11 @@ class Tracker:
         self.known.compares = self.known.compares or asks_identity(code)
         self.contents.tells_methods = self.contents.tells_methods or tells_apart(code)
         self.tensors.named(code.co_names)
-        if self.known.parts.taken.apart and makes_text(code):
-            self.reachable.on_operand()
+        if makes_text(code):
+            for state in states_of_text(code):
+                self.reads.add_condition(state)
+            if self.known.parts.taken.apart:
+                self.reachable.on_operand()
         if code.co_name == "__init__" and code.co_varnames:
             self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())

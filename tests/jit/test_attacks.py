@@ -1,5 +1,16 @@
 """Programs of strangers give what eager code gives, leave the same state and print the same text, or raise a TraceError."""
 
+import calendar
+import copyreg
+import csv
+import decimal
+import gettext
+import locale
+import os
+import sys
+import time
+
+import numpy as np
 import pytest
 
 import attacks_broken
@@ -35,6 +46,28 @@ def methods_of_tensors_stay():
     for name in set(vars(ingot.Tensor)) - before:
         if name.startswith("added_"):       # (others are loaded late)
             delattr(ingot.Tensor, name)
+
+
+@pytest.fixture(autouse=True)
+def the_process_stays():
+    """Put back what programs change of the process."""
+    errors, printing, digits, context = np.geterr(), np.get_printoptions(), sys.get_int_max_str_digits(), decimal.getcontext()
+    reductions, zone, where, field = {**copyreg.dispatch_table}, os.environ.get("TZ"), locale.setlocale(locale.LC_ALL), \
+        csv.field_size_limit()
+    decimal.setcontext(context.copy())
+    yield
+    np.seterr(**errors)
+    np.set_printoptions(**{**printing, "legacy": False})
+    sys.set_int_max_str_digits(digits)
+    decimal.setcontext(context)
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(reductions)
+    os.environ.pop("TZ", None) if zone is None else os.environ.update(TZ=zone)
+    time.tzset()
+    locale.setlocale(locale.LC_ALL, where)
+    csv.field_size_limit(field)
+    calendar.setfirstweekday(0)
+    gettext.textdomain("messages")
 
 
 @pytest.mark.parametrize("name", attacks_broken.PROGRAMS)

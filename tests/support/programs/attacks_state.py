@@ -813,6 +813,666 @@ def fn(x): keep.add(O()); return x
 def fn(x): return x, {1, 2, "a"}, frozenset([1, (2, "b")])
 ### modules_in
 def fn(x): return x, math, np, sys.modules["os"]
+### copyreg_pickle
+class A: pass
+a = A()
+copyreg.pickle(A, lambda a: (A, ()))
+def fn(x): return x, len(pickle.dumps((1, "a"))), type(copy.copy(a)).__name__
+def turn(i):
+    if i == 3: copyreg.pickle(A, lambda a: (str, ("z",)))
+### copy_registry
+class A:
+    def __init__(s): s.k = 1
+a = A()
+def fn(x): return x * copy.copy(a).k
+def turn(i):
+    if i == 3:
+        def red(a): b = A(); b.k = 7; return (lambda: b), ()
+        copyreg.pickle(A, red)
+### deepcopy_registry
+class A:
+    def __init__(s): s.k = 1
+a = [A()]
+def fn(x): return x * copy.deepcopy(a)[0].k
+def turn(i):
+    if i == 3:
+        def red(a): b = A(); b.k = 7; return (lambda: b), ()
+        copyreg.pickle(A, red)
+### copy_hook
+class A:
+    def __init__(s): s.k = 1
+a = A()
+def fn(x): return x * copy.copy(a).k
+def turn(i):
+    if i == 3: A.__copy__ = lambda s: types.SimpleNamespace(k=9)
+### csv_dialect
+csv.register_dialect("mine", delimiter=";")
+def fn(x): return x, next(csv.reader(["a;b,c"], "mine"))
+def turn(i):
+    if i == 3: csv.register_dialect("mine", delimiter=",")
+### csv_writer
+csv.register_dialect("mine", delimiter=";")
+def fn(x): f = io.StringIO(); csv.writer(f, "mine").writerow([1, 2]); return x, f.getvalue()
+def turn(i):
+    if i == 3: csv.register_dialect("mine", delimiter=",")
+### csv_field_size
+def fn(x):
+    try: return x, next(csv.reader(["abcdef"]))
+    except csv.Error: return x, "error"
+def turn(i):
+    if i == 3: csv.field_size_limit(3)
+    if i == 5: csv.field_size_limit(131072)
+### csv_dictreader
+csv.register_dialect("mine", delimiter=";")
+def fn(x): return x, next(csv.DictReader(["a;b", "1;2"], dialect="mine"))
+def turn(i):
+    if i == 3: csv.register_dialect("mine", delimiter=",")
+### codecs_error
+codecs.register_error("mine", lambda e: ("?", e.end))
+def fn(x): return x, "aé".encode("ascii", "mine")
+def turn(i):
+    if i == 3: codecs.register_error("mine", lambda e: ("!", e.end))
+### codecs_error_bytes
+codecs.register_error("mine", lambda e: ("?", e.end))
+def fn(x): return x, b"\xff".decode("utf-8", errors="mine"), str(b"\xff", "utf-8", "mine")
+def turn(i):
+    if i == 3: codecs.register_error("mine", lambda e: ("!", e.end))
+### codecs_encode
+codecs.register_error("mine", lambda e: ("?", e.end))
+def fn(x): return x, codecs.encode("aé", "ascii", "mine"), bytes("aé", "ascii", "mine")
+def turn(i):
+    if i == 3: codecs.register_error("mine", lambda e: ("!", e.end))
+### np_seterr_arith
+a = np.array([1., 0.])
+def fn(x):
+    try: return x, 1 / a
+    except FloatingPointError: return x, "error"
+def turn(i):
+    np.seterr(divide="raise" if i >= 3 else "ignore")
+    if i == 6: np.seterr(all="warn")
+### np_seterr_log
+a = np.array([1., 0.])
+def fn(x):
+    try: return x, np.log(a).tolist()
+    except FloatingPointError: return x, "error"
+def turn(i):
+    np.seterr(divide="raise" if i >= 3 else "ignore")
+### np_errstate
+a = np.array([1., 0.])
+def fn(x):
+    with np.errstate(divide="raise"):
+        try: return x, np.log(a).tolist()
+        except FloatingPointError: return x, "error"
+### np_seterr_scalar
+z = np.float64(0)
+def fn(x):
+    try: return x, float(np.float64(1) / z)
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(divide="raise" if i >= 3 else "ignore")
+### np_seterr_method
+a = np.array([1e308, 1e308])
+def fn(x):
+    try: return x, a.sum(), a.prod(), (a * a).tolist()
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(over="raise" if i >= 3 else "ignore")
+### np_seterr_inplace
+def fn(x):
+    b = np.array([1., 0.])
+    try: b /= 0; return x, b
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(all="raise" if i >= 3 else "ignore")
+### np_print
+a = np.array([1.23456789])
+def fn(x): return x, str(a), repr(a), f"{a}", np.array2string(a), np.array_str(a)
+def turn(i):
+    np.set_printoptions(precision=3 if i >= 3 else 8)
+### np_print_legacy
+a = np.float64(1.5)
+def fn(x): return x, str(a), repr(a), f"{a!r}", [a].__repr__()
+def turn(i):
+    np.set_printoptions(legacy="1.25" if i >= 3 else False)
+### np_print_nested
+a = [np.array([1.23456789])]; d = {"a": np.float32(1.2345678)}
+def fn(x): return x, str(a), f"{a}", repr(d), "%s" % a, "{}".format(d)
+def turn(i):
+    np.set_printoptions(precision=3 if i >= 3 else 8, legacy="1.25" if i == 4 else False)
+### hints
+class A: k: int
+def fn(x): return x, typing.get_type_hints(A)
+def turn(i):
+    if i == 3: A.__annotations__["k"] = float
+    if i == 5: A.__annotations__["z"] = "int"
+### hints_names
+class A: k: "B"
+class B: pass
+def fn(x): return x, typing.get_type_hints(A)["k"].__name__
+def turn(i):
+    global B
+    if i == 3:
+        class C: pass
+        B = C
+### hints_fn
+def g(a: int) -> "B": pass
+B = int
+def fn(x): return x, typing.get_type_hints(g)["return"].__name__, g.__annotations__["a"].__name__
+def turn(i):
+    global B
+    if i == 3: B = float
+    if i == 4: g.__annotations__["a"] = str
+### hints_base
+class P: k: int
+class A(P): pass
+def fn(x): return x, sorted(typing.get_type_hints(A).items(), key=str)
+def turn(i):
+    if i == 3: P.__annotations__["k"] = float
+### signature
+import inspect
+def g(a, b=1): pass
+def fn(x): return x, str(inspect.signature(g)), len(inspect.signature(g).parameters)
+def turn(i):
+    if i == 3: g.__defaults__ = (2,)
+    if i == 4: g.__signature__ = inspect.Signature()
+    if i == 5: del g.__signature__
+### signature_class
+import inspect
+class A:
+    def __init__(s, a): pass
+a = A(1)
+def fn(x): return x, str(inspect.signature(A))
+def turn(i):
+    if i == 3: A.__init__ = lambda s, b, c: None
+    if i == 4: A.__signature__ = inspect.Signature()
+### signature_wrapped
+import inspect
+def h(a): pass
+def k(q): pass
+@functools.wraps(h)
+def g(*a): pass
+def fn(x): return x, str(inspect.signature(g))
+def turn(i):
+    if i == 3: g.__wrapped__ = k
+    if i == 5: del g.__wrapped__
+### signature_callable
+import inspect
+class A:
+    def __call__(s, a): pass
+a = A()
+def fn(x): return x, str(inspect.signature(a))
+def turn(i):
+    if i == 3: A.__call__ = lambda s, b, c: None
+### doc
+import inspect
+def g():
+    "one"
+def fn(x): return x, inspect.getdoc(g), g.__doc__
+def turn(i):
+    if i == 3: g.__doc__ = "two"
+### getdoc_inherit
+import inspect
+class P:
+    def m(s): "one"
+class A(P):
+    def m(s): pass
+def fn(x): return x, inspect.getdoc(A.m)
+def turn(i):
+    if i == 3: P.m.__doc__ = "two"
+### getmembers
+import inspect
+class A: k = 1
+a = A()
+def fn(x): return x, [n for n, v in inspect.getmembers(a) if n[0] != "_"], inspect.isfunction(a), inspect.getmro(A)[0].__name__
+def turn(i):
+    if i == 3: a.z = 1
+### ismethod
+import inspect
+class A:
+    def m(s): pass
+def fn(x): return x, [n for n, v in inspect.getmembers(A, inspect.isfunction)]
+def turn(i):
+    if i == 3: A.q = lambda s: 1
+### getcallargs
+import inspect
+def g(a, b=1): pass
+def fn(x): return x, inspect.getcallargs(g, 1), inspect.getfullargspec(g).args
+def turn(i):
+    if i == 3: g.__code__ = (lambda q, b: 0).__code__
+    if i == 4: g.__defaults__ = (4,)
+### pickle_loads
+class A:
+    k = 1
+def fn(x): return x, pickle.loads(_d).name
+class B:
+    def __init__(s): s.name = "n"
+B.__module__ = __name__
+_d = pickle.dumps(B())
+def turn(i):
+    global B
+    if i == 3:
+        class B:
+            def __setstate__(s, st): s.name = "other"
+        B.__qualname__ = "B"
+### pickle_setstate
+class B:
+    def __init__(s): s.name = "n"
+_d = pickle.dumps(B())
+def fn(x): return x, pickle.loads(_d).name
+def turn(i):
+    if i == 3: B.__setstate__ = lambda s, st: s.__dict__.update(name="q")
+### pickle_dumps
+class B:
+    def __init__(s): s.name = "n"
+b = B()
+def fn(x): return x, len(pickle.dumps(b))
+def turn(i):
+    if i == 3: b.name = "nnnnn"
+    if i == 4: B.__getstate__ = lambda s: {"a": 1}
+    if i == 5: B.__reduce__ = lambda s: (str, ("a",))
+### strftime_
+def fn(x): return x, time.strftime("%A", (2020, 1, 1, 0, 0, 0, 2, 1, 0)), datetime.date(2020, 1, 1).strftime("%c")
+def turn(i):
+    os.environ["TZ"] = ("UTC", "Europe/Berlin")[i % 2]; time.tzset()
+### tz_
+def fn(x): return x, datetime.datetime.fromtimestamp(0).hour, time.localtime(0).tm_hour, time.mktime((1970, 1, 2, 0, 0, 0, 0, 0, 0)), time.ctime(0), datetime.datetime(2020, 1, 1).astimezone().isoformat(), datetime.datetime(2020, 1, 1).timestamp()
+def turn(i):
+    os.environ["TZ"] = ("UTC", "Europe/Berlin")[i % 2]; time.tzset()
+### tz_names
+def fn(x): return x, time.timezone, time.tzname, time.strftime("%Z", time.localtime(0))
+def turn(i):
+    os.environ["TZ"] = ("UTC", "Europe/Berlin")[i % 2]; time.tzset()
+### tz_method
+d = datetime.datetime(2020, 1, 1)
+def fn(x): return x, d.timestamp(), d.astimezone().isoformat(), datetime.date.fromtimestamp(82800).day
+def turn(i):
+    os.environ["TZ"] = ("UTC", "Europe/Berlin")[i % 2]; time.tzset()
+### int_digits
+def big(): return 10 ** 700
+def fn(x):
+    try: return x, len(str(big()))
+    except ValueError: return x, "error"
+def turn(i): sys.set_int_max_str_digits(640 if i >= 3 else 4300)
+### int_digits_fstring
+def big(): return 10 ** 700
+def fn(x):
+    try: return x, len(f"{big()}")
+    except ValueError: return x, "error"
+def turn(i): sys.set_int_max_str_digits(640 if i >= 3 else 4300)
+### int_digits_parse
+s = "1" * 700
+def fn(x):
+    try: return x, int(s) % 10
+    except ValueError: return x, "error"
+def turn(i): sys.set_int_max_str_digits(640 if i >= 3 else 4300)
+### int_digits_json
+s = "1" * 700
+def fn(x):
+    try: return x, json.loads(s) % 10
+    except ValueError: return x, "error"
+def turn(i): sys.set_int_max_str_digits(640 if i >= 3 else 4300)
+### int_digits_percent
+def big(): return 10 ** 700
+def fn(x):
+    try: return x, len("%d" % big()), len("{}".format(big())), len(repr([big()]))
+    except ValueError: return x, "error"
+def turn(i): sys.set_int_max_str_digits(640 if i >= 3 else 4300)
+### recursion_limit
+def f(n): return 0 if n == 0 else 1 + f(n - 1)
+def fn(x):
+    try: return x, f(300)
+    except RecursionError: return x, "error"
+old = sys.getrecursionlimit()
+def turn(i): sys.setrecursionlimit(250 if i == 3 else old) if False else None
+### decimal_traps
+def fn(x):
+    try: return x, str(Decimal(1) / Decimal(0))
+    except decimal.DivisionByZero: return x, "error"
+def turn(i): decimal.getcontext().traps[decimal.DivisionByZero] = i < 3
+### decimal_traps_fraction
+d = Decimal(10)
+def fn(x):
+    return x, str(d / 3), str(round(d / 7, 3)), str(d.sqrt()), f"{d / 3}", str(sum([d / 3, d / 7]))
+def turn(i): decimal.getcontext().prec = 5 if i >= 3 else 28
+### decimal_rounding
+d = Decimal("2.5")
+def fn(x): return x, str(d.quantize(Decimal(1))), str(round(d)), f"{d:.0f}", str(d.to_integral_value())
+def turn(i): decimal.getcontext().rounding = "ROUND_UP" if i >= 3 else "ROUND_HALF_EVEN"
+### decimal_statistics
+v = [Decimal("1.1"), Decimal("2.2")]
+def fn(x): return x, str(statistics.mean(v)), str(sum(v) / 3), str(statistics.stdev(v))
+def turn(i): decimal.getcontext().prec = 5 if i >= 3 else 28
+### decimal_flags
+def fn(x): Decimal(1) / Decimal(3); return x, decimal.getcontext().flags[decimal.Inexact]
+def turn(i): decimal.getcontext().clear_flags()
+### decimal_local
+def fn(x):
+    with decimal.localcontext() as c:
+        c.prec = 4
+        return x, str(Decimal(1) / 3)
+### decimal_default
+def fn(x): return x, str(decimal.Context().create_decimal("1.23456789"))
+def turn(i): decimal.DefaultContext.prec = 5 if i == 3 else 28
+### warn_filters
+import warnings as w
+def g(): w.warn("a", UserWarning); return 1
+def fn(x):
+    try: return x, g()
+    except UserWarning: return x, "error"
+def turn(i): w.simplefilter("error" if i >= 3 else "ignore")
+### warn_numpy
+a = np.array([])
+def fn(x):
+    try: return x, str(a.mean())
+    except RuntimeWarning: return x, "error"
+def turn(i): warnings.simplefilter("error" if i >= 3 else "ignore")
+### warn_numpy_div
+a = np.array([1., 0.])
+def fn(x):
+    try: return x, 1 / a
+    except RuntimeWarning: return x, "error"
+def turn(i): warnings.simplefilter("error" if i >= 3 else "ignore")
+### warn_deprecated_lib
+def fn(x):
+    try: return x, str(datetime.datetime.utcfromtimestamp(0)), re.compile("(?i)a").pattern
+    except DeprecationWarning: return x, "error"
+def turn(i): warnings.simplefilter("error" if i >= 3 else "ignore")
+### warn_literal
+def fn(x):
+    try: return x, np.matrix([[1]]).tolist()
+    except PendingDeprecationWarning: return x, "error"
+def turn(i): warnings.simplefilter("error" if i >= 3 else "ignore")
+### re_cache
+p = re.compile("a")
+def fn(x): return x, p.sub("b", "aac"), re.sub("a", "z", "aac")
+def turn(i):
+    global p
+    if i == 3: p = re.compile("c")
+    if i == 4: re.purge()
+### re_callable
+k = "q"
+def rep(m): return k
+def fn(x): return x, re.sub("a", rep, "aac")
+def turn(i):
+    global k
+    if i == 3: k = "w"
+### struct__made
+s = struct.Struct("i")
+def fn(x): return x, s.pack(3), struct.pack("f", 1.5), struct.calcsize("P")
+### json_default
+class E(json.JSONEncoder):
+    def default(self, o): return k
+k = 1
+def fn(x): return x, json.dumps({1, 2}, cls=E), json.dumps({1}, default=lambda o: k)
+def turn(i):
+    global k
+    if i == 3: k = 2
+### json_float_repr
+def fn(x): return x, json.dumps([1.5, float("nan")])
+def turn(i):
+    if i == 3: json.encoder.FLOAT_REPR = lambda f: "z"
+### hash_seed
+def fn(x): return x, len(hashlib.md5(b"a").hexdigest()) if False else 1
+### mimetypes_
+import mimetypes
+def fn(x): return x, mimetypes.guess_type("a.zzz")
+def turn(i):
+    if i == 3: mimetypes.add_type("a/b", ".zzz")
+### shlex_
+import shlex
+def fn(x): return x, shlex.split("a 'b c'")
+### textwrap_
+import textwrap
+def fn(x): return x, textwrap.fill("a b c", 3)
+### string_template
+t = string.Template("$a")
+def fn(x): return x, t.substitute(a=1)
+def turn(i):
+    if i == 3: t.template = "z$a"
+    if i == 4: string.Template.delimiter = "%"
+    if i == 5: string.Template.delimiter = "$"
+### formatter_
+class Fm(string.Formatter):
+    def get_value(s, k, a, kw): return z
+z = 1
+def fn(x): return x, Fm().format("{q}")
+def turn(i):
+    global z
+    if i == 3: z = 2
+### reprlib_
+import reprlib
+l = list(range(20))
+def fn(x): return x, reprlib.repr(l)
+def turn(i): reprlib.aRepr.maxlist = 3 if i in (3, 4) else 6
+### pprint_
+import pprint
+class A:
+    def __repr__(s): return k
+k = "a"
+a = A()
+def fn(x): return x, pprint.pformat([a, a])
+def turn(i):
+    global k
+    if i == 3: k = "b"
+### calendar_
+import calendar
+def fn(x): return x, calendar.weekheader(2) if hasattr(calendar, "weekheader") else 0, calendar.monthcalendar(2020, 2)[0], calendar.month_name[1]
+def turn(i): calendar.setfirstweekday(6 if i >= 3 else 0)
+### gettext_
+import gettext
+def fn(x): return x, gettext.gettext("a"), gettext.textdomain()
+def turn(i): gettext.textdomain("b" if i >= 3 else "messages")
+### array_str_func
+a = np.array([1.])
+def fn(x): return x, str(a)
+def turn(i):
+    if i == 3: np.set_printoptions(formatter={"float": lambda v: "F"})
+    if i == 5 or i == 0: np.set_printoptions(formatter=None)
+### total_ordering
+@functools.total_ordering
+class A:
+    def __init__(s, k): s.k = k
+    def __eq__(s, o): return s.k == o.k
+    def __lt__(s, o): return s.k < o.k
+a, b = A(1), A(2)
+def fn(x): return x, a > b, a >= b, a <= b
+def turn(i):
+    if i == 3: A.__gt__ = lambda s, o: "gt"
+    if i == 4: A.__lt__ = lambda s, o: s.k > o.k
+    if i == 5: A.__le__ = lambda s, o: "le"
+### dc_repr
+@dataclass
+class A: k: int
+a = A(1); b = A(1)
+def fn(x): return x, repr(a), a == b, str(a), f"{a}"
+def turn(i):
+    if i == 3: A.__repr__ = lambda s: "R"
+    if i == 4: A.__eq__ = lambda s, o: "eq"
+    if i == 5: A.__str__ = lambda s: "S"
+### dc_order
+@dataclass(order=True)
+class A: k: int
+a, b = A(1), A(2)
+def fn(x): return x, a < b, sorted([b, a])[0] is a, max(a, b) is b
+def turn(i):
+    if i == 3: A.__lt__ = lambda s, o: s.k > o.k
+    if i == 4: A.__gt__ = lambda s, o: False
+### dc_hash
+@dataclass(frozen=True)
+class A: k: int
+a = A(1)
+def fn(x): return x, hash(a) == hash((1,)), len({a, A(1)})
+def turn(i):
+    if i == 3: A.__hash__ = lambda s: 5
+    if i == 4: A.__eq__ = lambda s, o: False
+### dc_init
+@dataclass
+class A:
+    k: int = 1
+def fn(x): return x * A().k, A().k
+def turn(i):
+    if i == 3: A.__init__ = lambda s: setattr(s, "k", 4)
+### dc_post
+@dataclass
+class A:
+    k: int = 1
+    def __post_init__(s): s.k += z
+z = 1
+def fn(x): return x * A().k
+def turn(i):
+    global z
+    if i == 3: z = 5
+    if i == 4: A.__post_init__ = lambda s: None
+### dc_default_factory
+l = [1]
+@dataclass
+class A:
+    k: list = field(default_factory=lambda: list(l))
+def fn(x): return x * sum(A().k)
+def turn(i):
+    if i == 3: l.append(4)
+### dc_fields
+@dataclass
+class A: k: int; z: float = 1.
+a = A(1)
+def fn(x): return x, [f.name for f in dataclasses.fields(a)], dataclasses.asdict(a), dataclasses.astuple(a), dataclasses.replace(a, k=3)
+def turn(i):
+    if i == 3: a.z = 5.
+    if i == 4: del A.__dataclass_fields__["z"]
+### nt_repr
+N = namedtuple("N", "a b")
+n = N(1, 2)
+def fn(x): return x, repr(n), n._asdict(), n._replace(a=5), n == (1, 2)
+def turn(i):
+    if i == 3: N.__repr__ = lambda s: "R"
+    if i == 4: N._asdict = lambda s: "D"
+    if i == 5: N.__eq__ = lambda s, o: "eq"
+### enum_repr
+class E(Enum): A = 1
+def fn(x): return x, repr(E.A), str(E.A), f"{E.A}", E.A == E.A, hash(E.A) == hash("A")
+def turn(i):
+    if i == 3: E.__repr__ = lambda s: "R"
+    if i == 4: E.__str__ = lambda s: "S"
+    if i == 5: E.__hash__ = lambda s: 5
+### partialmethod_
+class A:
+    def m(s, k, z=1): return k + z
+    p = functools.partialmethod(m, 2)
+a = A()
+def fn(x): return x * a.p()
+def turn(i):
+    if i == 3: A.m = lambda s, k, z=1: 7
+    if i == 4: A.p = functools.partialmethod(A.m, 5)
+    if i == 5: vars(A)['p'].keywords["z"] = 4
+### partialmethod_func
+class A:
+    def m(s, k, z=1): return k + z
+    p = functools.partialmethod(m, 2)
+a = A(); f = A.m
+def fn(x): return x * a.p()
+def turn(i):
+    if i == 3: f.__defaults__ = (9,)
+    if i == 4: f.__code__ = (lambda s, k, z: 33).__code__
+### partialmethod_kw
+class A:
+    def m(s, k, z=1): return k + z
+    p = functools.partialmethod(m, 2, z=5)
+a = A()
+def fn(x): return x * a.p()
+def turn(i):
+    if i == 3: vars(A)["p"].keywords["z"] = 40
+    if i == 4: vars(A)["p"].func = lambda s, k, z: 3
+    if i == 5: vars(A)["p"].args = (8,)
+### singledispatch_abc
+@functools.singledispatch
+def _g(_a): return 1
+class _A: pass
+_a = _A()
+class _P(abc.ABC): pass
+_g.register(_P, lambda a: 2)
+def fn(x): return x * _g(_a)
+def turn(i):
+    if i == 3: _P.register(_A)
+### singledispatch_abc2
+@functools.singledispatch
+def g(a): return 1
+class A:
+    def __len__(s): return 0
+a = A()
+g.register(collections.abc.Sized, lambda a: 2)
+def fn(x): return x * g(a)
+def turn(i):
+    if i == 3: g.register(A, lambda a: 5)
+    if i == 4: del A.__len__
+### singledispatch_abc3
+@functools.singledispatch
+def g(a): return 1
+class A: pass
+a = A()
+g.register(collections.abc.Iterable, lambda a: 2)
+def fn(x): return x * g(a), g.dispatch(A) is g.dispatch(object)
+def turn(i):
+    if i == 3: A.__iter__ = lambda s: iter(())
+    if i == 5: del A.__iter__
+### singledispatchmethod_
+class A:
+    @functools.singledispatchmethod
+    def g(s, a): return 1
+    @g.register
+    def _(s, a: int): return 2
+class P(abc.ABC): pass
+a = A() if False else None
+class Q: pass
+q = Q()
+A.__dict__["g"].register(P, lambda s, a: 7) if False else None
+def fn(x): return x * A().g(1) * A().g(q)
+def turn(i):
+    if i == 3: A.__dict__["g"].register(Q, lambda s, a: 9)
+### np_scalar_global
+a = np.float64(1.); z = np.float64(0)
+def fn(x):
+    try: return x, float(a / z)
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(divide="raise" if i >= 3 else "ignore")
+### np_tensor_numpy
+def fn(x):
+    try: return x.numpy() / 0
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(divide="raise" if i >= 3 else "ignore", invalid="raise" if i >= 3 else "ignore")
+### np_args_array
+def args(i): return ingot.ones(2), np.array([1., 0.])
+def fn(x, a):
+    try: return x, (1 / a).tolist()
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(divide="raise" if i >= 3 else "ignore")
+### np_args_scalar
+def args(i): return ingot.ones(2), np.float64(0)
+def fn(x, a):
+    try: return x, float(np.float64(1.) / a), float(a / a)
+    except FloatingPointError: return x, "error"
+def turn(i): np.seterr(divide="raise" if i >= 3 else "ignore")
+### getmembers_value
+import inspect
+class A: k = 1
+a = A(); a.q = 1
+def fn(x): return x, [v for n, v in inspect.getmembers(a) if n[0] != "_"]
+def turn(i):
+    if i == 3: a.q = 3
+    if i == 4: A.k = 5
+### locale_n
+def fn(x): return x, f"{1234567:n}", format(1234567, "n")
+def turn(i):
+    locale._override_localeconv = {}
+    locale.setlocale(locale.LC_ALL, "C" if i < 3 else "C.UTF-8")
+### dispatch_abc_plain
+class _A: pass
+class _P(abc.ABC): pass
+@functools.singledispatch
+def _g(_a): return 1
+@_g.register
+def _(a: _P): return 2
+_a = _A()
+def fn(x): return x * _g(_a)
+def turn(i):
+    if i == 3: _P.register(_A)
+def after(i, r): pass
 '''
 
 PROGRAMS = parsed(_TEXT)
@@ -820,8 +1480,8 @@ PROGRAMS = parsed(_TEXT)
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
     "bytesio", "cell_made", "class_", "ctx", "ctxvar", "ctypes_", "ctypes_array", "ctypes_struct", "date_sub", "decimal_sub",
-    "event", "exception", "frac_sub", "func", "gen", "itemsview", "iter_", "keysview", "lock", "masked", "match", "matrix",
-    "memoryview_fresh", "memoryview_outside", "meth", "module_", "np_finfo", "np_nditer", "np_void", "np_void_made",
-    "npf_sub", "nt_class", "obj", "object_array_write_item", "object_array_write_list", "partial", "path_sub", "prop",
-    "proxy", "recarray", "rnd", "rng", "stringio", "struct_", "struct_array", "sub_key", "subclass_array",
-    "subclass_array_fresh", "thread_local", "valuesview", "weak", "weakset_made", "zip_",))
+    "event", "exception", "frac_sub", "func", "gen", "gettext_", "itemsview", "iter_", "keysview", "lock", "masked", "match",
+    "matrix", "memoryview_fresh", "memoryview_outside", "meth", "mimetypes_", "module_", "np_finfo", "np_nditer", "np_void",
+    "np_void_made", "npf_sub", "nt_class", "obj", "object_array_write_item", "object_array_write_list", "partial",
+    "path_sub", "prop", "proxy", "recarray", "rnd", "rng", "stringio", "struct_", "struct_array", "sub_key",
+    "subclass_array", "subclass_array_fresh", "thread_local", "valuesview", "weak", "weakset_made", "zip_",))

@@ -1,0 +1,208 @@
+"""State of the process that functions of libraries read besides their operands, as conditions on it.
+
+A function that the tables of `call_rules.py` call pure gives the same result for the same operands as long as this state is the
+same. Among it are time zone and locale, error handlers of codecs, and how numpy treats floating point errors. Modules of the
+library stand by their names, since most programs never import them.
+"""
+
+import codecs
+import copyreg
+import io
+import locale
+import os
+import pickle
+import re
+import sys
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ir.interrupts import is_interrupt
+from ..guards.guards import ReadCondition
+from ..guards.held_content import settings_of
+from ..guards.snapshot import snapshot
+
+_LONGEST = 640      # digits of a whole number that Python always converts
+_DEEPEST = 4        # containers in containers that are searched
+_MOMENTS = (0, 15_552_000, 1_577_836_800, 1_593_561_600)      # two winters and two summers
+_BY_LOCALE = re.compile(r".{0,12}n")        # the format of a number with the separators of the locale
+
+
+def _errors() -> tuple:
+    return *np.geterr().values(), np.geterrcall()
+
+
+def _zone() -> tuple:
+    return *[(t.tm_zone, t.tm_gmtoff) for t in map(time.localtime, _MOMENTS)], os.environ.get("TZ")
+
+
+def _locale() -> tuple:
+    found: Any = locale
+    return locale.setlocale(locale.LC_ALL), {**found._override_localeconv}
+
+
+def _reductions() -> dict:
+    return {**copyreg.dispatch_table}
+
+
+def _dialects() -> dict:
+    csv: Any = sys.modules["csv"]
+    names = "delimiter", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting", "skipinitialspace", "strict"
+    found = {name: csv.get_dialect(name) for name in csv.list_dialects()}
+    return {name: [getattr(dialect, n) for n in names] for name, dialect in found.items()} | {"": csv.field_size_limit()}
+
+
+def _decimal_defaults() -> tuple:
+    return settings_of(sys.modules["decimal"].DefaultContext)
+
+
+# Name of a state -> (function that reads it, its text).
+_STATES: dict[str, tuple[Callable, str]] = {
+    "errors": (_errors, "how numpy treats floating point errors"),
+    "zone": (_zone, "the time zone"),
+    "locale": (_locale, "the locale"),
+    "reductions": (_reductions, "how objects are copied and pickled (copyreg)"),
+    "dialects": (_dialects, "the dialects of csv files"),
+    "digits": (sys.get_int_max_str_digits, "the most digits of a number in text"),
+    "printing": (np.get_printoptions, "how numpy prints"),
+    "decimals": (_decimal_defaults, "the default context of decimal numbers"),
+}
+# Function, class or module -> names of the states that it reads.
+_READ_BY: dict = {
+    "numpy": ("errors",), "time": ("zone",), "time.strftime": ("zone", "locale"), "time.strptime": ("zone", "locale"),
+    "datetime": ("zone",), **dict.fromkeys([f"datetime.{kind}.{name}" for kind in ("date", "datetime", "time")
+                                            for name in ("strftime", "strptime", "__format__")], ("zone", "locale")),
+    "calendar": ("locale",), "locale": ("locale",), "copy": ("reductions",), "pickle": ("reductions",), "csv": ("dialects",),
+    "decimal.Context": ("decimals",),
+}
+_MAKE_TEXT = frozenset([f"builtins.{name}" for name in ("str", "repr", "ascii", "format", "str.format", "object.__format__",
+                                                        "object.__repr__", "object.__str__")])
+_OF_CODECS = frozenset(("builtins.str.encode", "builtins.bytes.decode", "builtins.bytearray.decode", "builtins.str",
+                        "builtins.bytes", "builtins.bytearray"))
+
+
+def condition_on(name: str) -> ReadCondition:
+    """Return the condition that a state is as it is now."""
+    read, text = _STATES[name]
+    return ReadCondition.of(("ambient", name), read, text, snapshot)
+
+
+def states_of_call(text: str, values) -> list:
+    """Return the conditions on the states that a function of a library reads, called with some values."""
+    path, names = text, ()
+    while path and not names:
+        names, path = _READ_BY.get(path, ()), path.rpartition(".")[0]
+    found = [condition_on(name) for name in names]
+    if text.startswith("dataclasses."):
+        found += [_fields_of(x if isinstance(x, type) else type(x)) for x in values]
+    if text in _MAKE_TEXT and any(_holds(x, lambda v: isinstance(v, np.generic)) for x in values):
+        found.append(condition_on("printing"))
+    if any(_holds(x, _is_long) for x in values):
+        found.append(condition_on("digits"))
+    if text in _OF_CODECS or text.startswith("codecs."):
+        found += [c for x in values if type(x) is str for c in _codecs_of(x)]
+    if text in ("pickle.loads", "pickle._loads"):
+        found += [_globals_of(x) for x in values if isinstance(x, (bytes, bytearray))]
+    return found
+
+
+def states_of_text(code) -> list:
+    """Return the conditions on the states that code reads which makes texts of numbers by operations."""
+    by_locale = any(type(v) is str and _BY_LOCALE.fullmatch(v) for v in code.co_consts)
+    return [condition_on(name) for name in ("digits", *("locale",) * by_locale)]
+
+
+def _holds(x, asks, depth=0) -> bool:
+    """Return whether a value, or one in a container, is such a one."""
+    if type(x) in (list, tuple, set, frozenset, dict) and depth < _DEEPEST:
+        return any(_holds(v, asks, depth + 1) for v in (*x, *(x.values() if type(x) is dict else ())))
+    return asks(x)
+
+
+def _is_long(x) -> bool:
+    if type(x) is int:
+        return x.bit_length() > 3 * _LONGEST
+    return type(x) in (str, bytes, bytearray) and len(x) > _LONGEST
+
+
+def _fields_of(cls) -> ReadCondition:
+    return ReadCondition.of(("fields", id(cls)), lambda: [vars(c).get("__dataclass_fields__") for c in cls.__mro__],
+                            f"the fields of {cls.__qualname__}", snapshot)
+
+
+def _codecs_of(name: str):
+    """Yield conditions on the error handler and the codec of a name, if there are."""
+    for look_up in (codecs.lookup_error, codecs.lookup):
+        try:
+            look_up(name)
+        except (LookupError, ValueError):
+            continue
+        yield ReadCondition.of(("codec", look_up.__name__, name), lambda look_up=look_up: _found(look_up, name),
+                               f"the codec or error handler {name}", snapshot)
+
+
+def _found(look_up, name):
+    """Return a codec as the functions that it consists of, or an error handler."""
+    try:
+        found = look_up(name)
+    except LookupError:
+        return None
+    return tuple(found) if isinstance(found, codecs.CodecInfo) else found
+
+
+class _Stub:
+    """Object that takes the place of each one in a pickle: no code of their classes runs."""
+
+    def __new__(cls, *args, **kwargs):
+        return object.__new__(cls)
+
+    def __call__(self, *args, **kwargs):
+        return self
+
+    __setstate__ = __setitem__ = append = extend = add = __call__
+
+
+class _Names(pickle.Unpickler):
+    """Reader of the names of the functions and classes that a pickle consists of."""
+
+    def __init__(self, data):
+        super().__init__(io.BytesIO(data))
+        self.names: dict = {}
+
+    def find_class(self, module, name):
+        self.names[module, name] = None
+        return _Stub
+
+    def persistent_load(self, pid):
+        return _Stub()
+
+
+def _globals_of(data) -> ReadCondition:
+    """Return the condition that a pickle finds the same functions and classes by their names."""
+    reader = _Names(data)
+    try:
+        reader.load()
+    except Exception as error:
+        if is_interrupt(error, of_user=True):
+            raise
+    names = tuple(reader.names)
+    return ReadCondition.of(("pickle", names), lambda: [_global(*n) for n in names],
+                            "what the names in a pickle stand for", snapshot)
+
+
+def _global(module, name):
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def comparable(value):
+    """Return what guards compare of the answer of a function that looks at code: a signature by its parameters."""
+    inspect: Any = sys.modules.get("inspect", types)
+    if isinstance(value, getattr(inspect, "Signature", ())):
+        return [(p.name, int(p.kind), p.default, p.annotation) for p in value.parameters.values()], value.return_annotation
+    return value
