@@ -42,24 +42,38 @@ class Inbox:
         self._changed = new_condition()
         self._pumping = False
         self._boxes: dict[tuple, _Box] = defaultdict(_Box)
+        self._served: dict[tuple, Callable[[int, np.ndarray], None]] = {}
         self.gone: dict[int, str] = {}      # ranks that send nothing any more, and the reason
 
     # Arrival.
 
     def put(self, sender: int, channel: tuple, note: str, body: np.ndarray):
-        """Store a message."""
+        """Store a message, or give it to the function that serves the channel."""
         body.flags.writeable = False
         with self._changed:
-            box = self._boxes[sender, *channel]
-            box.messages[box.arrived] = Message(note, body)
-            box.arrived += 1
-            self._changed.notify_all()
+            serve = self._served.get(channel)
+            if serve is None:
+                box = self._boxes[sender, *channel]
+                box.messages[box.arrived] = Message(note, body)
+                box.arrived += 1
+                self._changed.notify_all()
+                return
+        serve(sender, body)
 
     def lose(self, sender: int, reason: str):
         """Note that a rank sends nothing any more."""
         with self._changed:
             self.gone.setdefault(sender, reason)
             self._changed.notify_all()
+
+    def serve(self, channel: tuple, work: Callable[[int, np.ndarray], None]):
+        """Call `work(sender, bytes)` with each message of a channel from now on. It must not block."""
+        with self._changed:
+            self._served[channel] = work
+            early = [(key[0], box.messages) for key, box in self._boxes.items() if key[1:] == channel]
+        for sender, messages in early:
+            for number in sorted(messages):
+                work(sender, messages.pop(number).body)
 
     # Receipt.
 

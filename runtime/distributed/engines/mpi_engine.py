@@ -33,7 +33,7 @@ _LONGEST_NOTE = 1000
 _MOST_BYTES = 1 << 30           # bytes of one call, where counts have 31 bits
 _MOST_WAITING = 1 << 28         # bytes that are sent and not yet received, before a sender waits
 _ASKING = 1.0                   # seconds for ranks to answer where they are
-_CLOSING = 1.0                  # seconds for the others to leave the run, too
+_CLOSING = 3.0                  # seconds for the others to leave the run, too; they may still ask rank 0 for the store
 _PARTING = 3.0                  # seconds that a failed rank stays for the others to see that it failed
 
 
@@ -46,7 +46,7 @@ class MPIEngine(Engine):
     def preference(cls) -> int:
         """Return how well the engine suits processes that were started as this one was."""
         found = None if "RANK" in os.environ else launch()      # another launcher may stand between MPI's and this process
-        return 2 if found is not None and found.by_mpi else -1
+        return -1 if found is None or not found.by_mpi else 2 if found.is_of_mpi else 0
 
     @classmethod
     def refusal(cls, run: Run) -> str:

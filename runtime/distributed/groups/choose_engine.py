@@ -24,7 +24,7 @@ def joins_by_mpi(name: str) -> bool:
     """Return whether ranks meet by MPI alone: its launcher has started them, and no address is given where they meet."""
     if name not in ("", MPIEngine.name) or "MASTER_ADDR" in os.environ or "MASTER_PORT" in os.environ:
         return False
-    return MPIEngine.preference() > 0
+    return MPIEngine.preference() >= (0 if name else 1)
 
 
 def chosen_engine(rank: int, size: int, store: Store | None, timeout, name: str) -> Engine:

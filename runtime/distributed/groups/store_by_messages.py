@@ -1,49 +1,62 @@
-"""Store of ranks that are connected already: rank 0 serves it, and tells the others where."""
+"""Store of ranks that an engine has connected: rank 0 keeps it, and the engine carries requests and answers.
 
-import os
-import secrets
-import socket
+So it opens no port, needs no secret, and reaches all ranks that the engine reaches.
+"""
+
+import itertools
+import threading
 
 import numpy as np
 
 from ..engines.engine import Engine
-from ..stores.handshake import SECRET
-from ..stores.local_store import LocalStore
-from ..stores.meeting import machine
-from ..stores.store import Store, seconds
-from ..stores.tcp_store import TCPStore
+from ..stores.distributed_errors import DistBackendError
+from ..stores.socket_messages import packed_fields, unpacked_fields
+from ..stores.store import DEFAULT_TIMEOUT, Store, Table
+from ..stores.store_service import GRACE, RemoteTable, reply_to
 
-_CHANNEL = (-1, 0)      # of no group
-
-
-def store_by_messages(engine: Engine, timeout) -> Store:
-    """Return the store of a run: on one machine without a port, and on several with a secret that rank 0 draws."""
-    if engine.rank:
-        engine.send([0], _CHANNEL, "machine", _bytes(machine()))
-        number, host, port, secret = _received(engine, 0, timeout).split("\n")
-        if number:
-            return LocalStore(int(number), False, timeout)
-        os.environ.setdefault(SECRET, secret)
-        return TCPStore(host, int(port), engine.size, False, timeout, wait_for_workers=False)
-    away = list(range(1, engine.size))
-    machines = {machine(), *(_received(engine, r, timeout) for r in away)}
-    if len(machines) == 1:
-        drawn = secrets.randbits(60)
-        store: Store = LocalStore(drawn, True, timeout)
-        said = f"{drawn}\n\n\n"
-    else:
-        secret = os.environ.setdefault(SECRET, secrets.token_hex(32))
-        host = socket.getfqdn()
-        served = TCPStore(host, 0, engine.size, True, timeout, wait_for_workers=False)
-        store, said = served, f"\n{host}\n{served.port}\n{secret}"
-    engine.send(away, _CHANNEL, "store", _bytes(said))
-    return store
+_REQUESTS = (-1, 0)     # channel to rank 0; answers come back on one for each thread that asks
+_NOTE = "the store"
 
 
-def _bytes(text: str) -> np.ndarray:
-    return np.frombuffer(text.encode(), np.uint8)
+class StoreByMessages(Store):
+    """Store of a run that an engine has connected."""
+
+    def __init__(self, engine: Engine, timeout=DEFAULT_TIMEOUT):
+        super().__init__(timeout)
+        if engine.rank:
+            self.table = _TableOfRank0(engine)
+            return
+        self._engine, self.table = engine, Table()
+        engine.inbox.serve(_REQUESTS, self._take)
+
+    def _take(self, sender: int, body: np.ndarray):
+        """Answer a request in a thread of its own, since it may wait for another one."""
+        threading.Thread(target=self._answer, args=(sender, body), name="ingot-store-answer", daemon=True).start()
+
+    def _answer(self, sender: int, body: np.ndarray):
+        number, name, *args = unpacked_fields(body)
+        reply = reply_to(self.table, name, args)
+        self._engine.send([sender], (_REQUESTS[0], int(number)), _NOTE, _memory(reply))
 
 
-def _received(engine, rank: int, timeout) -> str:
-    ticket = engine.inbox.ticket(rank, _CHANNEL)
-    return bytes(engine.inbox.receive(rank, _CHANNEL, ticket, seconds(timeout), "init_process_group").body).decode()
+class _TableOfRank0(RemoteTable):
+    """Table of the store, used from another rank."""
+
+    def __init__(self, engine: Engine):
+        super().__init__("of rank 0")
+        self._engine, self._count, self._here = engine, itertools.count(1), threading.local()
+
+    def _exchanged(self, fields: list, patience: float) -> list:
+        if not hasattr(self._here, "number"):
+            self._here.number = next(self._count)
+        inbox, channel = self._engine.inbox, (_REQUESTS[0], self._here.number)
+        ticket = inbox.ticket(0, channel)
+        try:
+            self._engine.send([0], _REQUESTS, _NOTE, _memory([str(self._here.number).encode(), *fields]))
+            return unpacked_fields(inbox.receive(0, channel, ticket, patience + GRACE, _NOTE).body)
+        except DistBackendError as e:
+            raise self.gone(e) from e
+
+
+def _memory(fields: list) -> np.ndarray:
+    return np.frombuffer(b"".join(packed_fields(fields)), np.uint8)

@@ -22,7 +22,7 @@ from ..stores.store_service import ServedStore
 from ..stores.tcp_store import TCPStore
 from .choose_engine import chosen_engine, joins_by_mpi, requested_engine
 from .process_group import ProcessGroup
-from .store_by_messages import store_by_messages
+from .store_by_messages import StoreByMessages
 
 nccl_engine = lazy(__package__, "..engines.nccl_engine")
 
@@ -230,7 +230,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}")
     if by_mpi:
         _Run.engine = chosen_engine(rank, world_size, None, timeout, Backend.MPI)
-        _Run.store = store_by_messages(_Run.engine, timeout)
+        _Run.store = StoreByMessages(_Run.engine, timeout)
     else:
         _Run.engine = chosen_engine(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout, asked)
         _Run.store = store

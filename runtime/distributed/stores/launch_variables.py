@@ -8,28 +8,30 @@ from ....ir.errors import ArgumentError
 
 
 class Launch(NamedTuple):
-    """A launcher's word: its name, this process's rank, and how many there are. With `by_mpi` the processes can join by MPI."""
+    """A launcher's word: its name, this process's rank, and how many there are. With `by_mpi` the processes can join by MPI;
+    `is_of_mpi` is a launcher for that alone."""
 
     name: str
     rank: int
     size: int
     by_mpi: bool
+    is_of_mpi: bool
 
 
-# (launcher, variable of the rank, variable of the number of ranks, whether MPI connects the processes); the first one counts
+# (launcher, variable of the rank, of the number of ranks, and of MPI, if the launcher starts others, too); the first one counts
 _LAUNCHERS = (
-    ("a launcher of MPI", "PMI_RANK", "PMI_SIZE", True),
-    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", True),
-    ("srun", "SLURM_PROCID", "SLURM_NTASKS", False),
+    ("a launcher of MPI", "PMI_RANK", "PMI_SIZE", ""),
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ""),
+    ("srun", "SLURM_PROCID", "SLURM_NTASKS", "PMIX_RANK"),
 )
 
 
 def launch() -> Launch | None:
     """Return what the launcher of this process says, or None without one. One variable without the other is an error."""
-    for name, rank, size, by_mpi in _LAUNCHERS:
-        if rank not in os.environ and not (by_mpi and size in os.environ):      # salloc sets the size alone
+    for name, rank, size, sign in _LAUNCHERS:
+        if rank not in os.environ and not (not sign and size in os.environ):      # salloc sets the size alone
             continue
-        return Launch(name, _number(name, rank, size), _number(name, size, rank), by_mpi)
+        return Launch(name, _number(name, rank, size), _number(name, size, rank), not sign or sign in os.environ, not sign)
     return None
 
 

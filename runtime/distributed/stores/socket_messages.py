@@ -50,9 +50,24 @@ def write_all(sock: socket.socket, *parts) -> None:
             left[0] = left[0][n:]
 
 
+def packed_fields(fields) -> list:
+    """Return the parts of a message: byte strings, each after its length."""
+    return [_COUNT.pack(len(fields)), *[part for f in fields for part in (_COUNT.pack(len(f)), f)]]
+
+
+def unpacked_fields(memory) -> list:
+    """Return the byte strings of a message."""
+    data, found, at = bytes(memory), [], _COUNT.size
+    for _ in range(_COUNT.unpack_from(data)[0]):
+        begin = at + _COUNT.size
+        at = begin + _COUNT.unpack_from(data, at)[0]
+        found.append(data[begin:at])
+    return found
+
+
 def write_fields(sock: socket.socket, fields) -> None:
     """Send a list of byte strings as one message."""
-    write_all(sock, _COUNT.pack(len(fields)), *[part for f in fields for part in (_COUNT.pack(len(f)), f)])
+    write_all(sock, *packed_fields(fields))
 
 
 def read_fields(sock: socket.socket) -> list:

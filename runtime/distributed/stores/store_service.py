@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from multiprocessing import util
 
@@ -17,10 +18,20 @@ from .handshake import admit, introduce
 from .socket_messages import read_fields, write_fields
 from .store import Store, Table, seconds
 
-_GRACE = 5.0    # seconds beyond a wait's own limit that a client waits for the answer
+GRACE = 5.0     # seconds beyond a wait's own limit that a client waits for the answer
 _STRANGERS = 256    # connections that may try to prove themselves at once
 _LEAVING = 3.0      # seconds that a process which ends waits for the clients of its store
 _AT_THE_END = -200  # of what a process does when it ends: after engines have told the other ranks
+
+
+def reply_to(table: Table, name: bytes, args: list) -> list:
+    """Return the answer to a request: its kind, and a value or words."""
+    try:
+        return [b"ok", _answer(table, name, args)]
+    except DistTimeoutError as e:
+        return [b"late", str(e).encode()]
+    except (DistError, ValueError, TypeError, IndexError) as e:
+        return [b"error", str(e).encode()]
 
 
 def _answer(table: Table, name: bytes, args: list) -> bytes:
@@ -98,13 +109,7 @@ class StoreServer:
             try:
                 while True:
                     name, *args = read_fields(client)
-                    try:
-                        reply = [b"ok", _answer(self.table, name, args)]
-                    except DistTimeoutError as e:
-                        reply = [b"late", str(e).encode()]
-                    except (DistError, ValueError, TypeError, IndexError) as e:
-                        reply = [b"error", str(e).encode()]
-                    write_fields(client, reply)
+                    write_fields(client, reply_to(self.table, name, args))
             except (OSError, EOFError, ValueError, DistNetworkError):
                 return      # the client has gone, or is a stranger
             finally:
@@ -136,31 +141,23 @@ class _Connection:
 _connections: "weakref.WeakSet[_Connection]" = weakref.WeakSet()
 
 
-class StoreClient:
-    """Table of a server, used from another process; each thread has its own connection. `connected(deadline)` returns one."""
+class RemoteTable(ABC):
+    """Table in another process. `place` says where."""
 
-    def __init__(self, connected: Callable[[float], socket.socket], place: str, timeout: float, secret: bytes):
-        self.connected, self.place, self.timeout, self.secret = connected, place, timeout, secret
-        self.here = threading.local()
-        self._socket()
+    def __init__(self, place: str):
+        self.place = place
 
-    def _socket(self):
-        if not hasattr(self.here, "sock"):
-            sock = _Connection(self.connected(time.monotonic() + self.timeout))
-            introduce(sock.sock, self.secret, f"the store at {self.place}", self.timeout)
-            self.here.sock = sock
-        return self.here.sock.sock
+    @abstractmethod
+    def _exchanged(self, fields: list, patience: float) -> list:
+        """Send a request; return the answer, which may take so many seconds."""
+
+    def gone(self, error: BaseException) -> DistStoreError:
+        """Return the error of a table that does not answer."""
+        return DistStoreError(f"the store {self.place} has gone ({error}); rank 0 keeps it, so it must end last")
 
     def _ask(self, name, *args, patience=60.0):
         fields = [name, *(a if isinstance(a, bytes) else str(a).encode() for a in args)]
-        sock = self._socket()
-        try:
-            sock.settimeout(patience + _GRACE)
-            write_fields(sock, fields)
-            kind, reply = read_fields(sock)
-        except (OSError, EOFError) as e:
-            raise DistStoreError(f"the store at {self.place} has gone ({e}); rank 0 keeps it, so it must end "
-                                 "last") from e
+        kind, reply = self._exchanged(fields, patience)
         if kind != b"ok":
             raise (DistTimeoutError if kind == b"late" else DistStoreError)(reply.decode())
         return reply
@@ -191,6 +188,32 @@ class StoreClient:
 
     def count(self):
         return int(self._ask(b"count"))
+
+
+class StoreClient(RemoteTable):
+    """Table of a server, used from another process; each thread has its own connection. `connected(deadline)` returns one."""
+
+    def __init__(self, connected: Callable[[float], socket.socket], place: str, timeout: float, secret: bytes):
+        super().__init__(f"at {place}")
+        self.connected, self.timeout, self.secret = connected, timeout, secret
+        self.here = threading.local()
+        self._socket()
+
+    def _socket(self):
+        if not hasattr(self.here, "sock"):
+            sock = _Connection(self.connected(time.monotonic() + self.timeout))
+            introduce(sock.sock, self.secret, f"the store {self.place}", self.timeout)
+            self.here.sock = sock
+        return self.here.sock.sock
+
+    def _exchanged(self, fields: list, patience: float) -> list:
+        sock = self._socket()
+        try:
+            sock.settimeout(patience + GRACE)
+            write_fields(sock, fields)
+            return read_fields(sock)
+        except (OSError, EOFError) as e:
+            raise self.gone(e) from e
 
     def close(self):
         self.here.__dict__.pop("sock", None)

@@ -1,12 +1,15 @@
-"""The end of a store: the process that keeps it waits for those that still have something to ask."""
+"""Stores that one process keeps for others: their end, and the one whose requests an engine carries."""
 
 import os
+import threading
 import time
 
 import pytest
 
+import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
+from ingot.runtime.distributed.groups.store_by_messages import StoreByMessages
 from ingot.runtime.distributed.stores import store_service
 from ingot.runtime.distributed.stores.local_store import LocalStore
 
@@ -57,3 +60,37 @@ def test_a_client_that_stays_is_waited_for_a_few_seconds_only(tmp_path, monkeypa
     (tmp_path / "end").touch()
     while not started.join(20):
         assert client.is_alive()
+
+
+def _by_messages(rank, early):
+    if rank == 0 and early:
+        time.sleep(0.1)         # requests arrive before there is a store
+    store = StoreByMessages(dist.group.WORLD.engine, 20)
+    if rank:
+        store.set(str(rank), bytes([0, rank]))
+        store.append("text", "ab")
+        assert store.multi_get(["1", "2"]) == [b"\0\1", b"\0\2"] and store.check(["1"]) and not store.check(["never"])
+        begin = time.monotonic()
+        with pytest.raises(dist.DistTimeoutError, match=r"waited 0.1 s for \['never'\]"):
+            store.wait(["1", "never"], 0.1)
+        assert time.monotonic() - begin < 5
+        with pytest.raises(dist.DistStoreError, match="invalid literal"):
+            store.add("1", 1)
+        waiting = [threading.Thread(target=store.get, args=(f"late{i}",)) for i in range(4)]     # each waits on its own
+        for t in waiting:
+            t.start()
+        if rank == 1:
+            for i in range(4):
+                store.set(f"late{i}", "")
+        for t in waiting:
+            t.join()
+        store.add("count", rank)
+    dist.barrier()
+    if rank == 0:
+        assert store.add("count", 0) == 3 and store.get("text") == b"abab" and store.compare_set("count", "3", "4") == b"4"
+        assert store.num_keys() == 8 and store.delete_key("1")
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_store_whose_requests_an_engine_carries(early):
+    ranks.run(3, _by_messages, early)
