@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -154,7 +153,7 @@ for backend in (None, "mpi", "gloo"):
     group = dist.group.WORLD
     group.store.set(f"{backend}{dist.get_rank()}", "there")
     group.store.wait([f"{backend}{r}" for r in range(4)])
-    os.write(1, f"{t.tolist()} {group}\n".encode())       # whole lines
+    os.write(1, f"{t.tolist()} {group}\\n".encode())      # whole lines
     dist.destroy_process_group()
 dist.init_process_group()       # and left without a word
 dist.barrier()
@@ -338,12 +337,15 @@ def test_a_stopped_rank_is_named_with_the_collective():
 
 
 def _busy(rank):
-    dist.group.WORLD.timeout = 0.5
+    dist.barrier()
+    dist.group.WORLD.timeout = 1
+    store = dist.group.WORLD.store
     if rank == 2:
-        threading.Event().wait(2.5)
+        store.wait(["0", "1"])
         os._exit(0)
-    with pytest.raises(dist.DistTimeoutError, match=r"waited 0\.5 s in barrier for rank 2, which"):
+    with pytest.raises(dist.DistTimeoutError, match=r"waited 1 s in barrier for rank 2, which"):
         dist.barrier()
+    store.set(str(rank), "late")
     os._exit(0)
 
 
