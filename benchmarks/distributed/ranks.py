@@ -5,16 +5,18 @@
 
 import importlib
 import json
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
 
 import ingot
+from ingot.runtime.distributed.stores.store_service import RemoteTable
 
 from .. import training
 from ..harness import Plan
-from ..subprocesses import most_of
+from ..subprocesses import most_of, resident
 
 BYTES_IN_ALL = 1 << 28          # of the buffers of one size, which bounds how often it is timed
 MOST, LEAST = 1000, 5           # calls of one size
@@ -82,7 +84,35 @@ def sharded(lib, rank: int, ranks: int, layers: int, width: int, batch: int) -> 
     return {"bytes": most_of(lambda: fit(width)), "layer": 4 * (width * width + width)}
 
 
-PROGRAMS = {"collectives": collectives, "data_parallel": data_parallel, "sharded": sharded}
+def membership(lib, rank: int, ranks: int) -> dict:
+    """Return what joining has cost this rank, and median seconds of all-reduces of 8 B and 4 MiB."""
+    cost = {name: now - JOINING[name] for name, now in state_of_process().items()}
+    lib.distributed.barrier()
+    every = collectives(lib, rank, ranks, "all_reduce", [8, 4 << 20], 100)
+    return {**cost, "times": [statistics.median(times) for times in every.values()]}
+
+
+def state_of_process() -> dict:
+    """Return the seconds, bytes, connections, threads of this process, and its requests to stores."""
+    places = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    return {"seconds": time.perf_counter(), "memory": resident("VmRSS"), "threads": len(os.listdir("/proc/self/task")),
+            "connections": sum(os.readlink(p).startswith("socket:") for p in places if os.path.lexists(p)),
+            "requests": JOINING.get("asked", 0)}
+
+
+def count_requests():
+    """Count the requests that this process sends to stores from now on."""
+    ask = RemoteTable._ask
+
+    def counted(self, *args, **kwargs):
+        JOINING["asked"] = JOINING.get("asked", 0) + 1
+        return ask(self, *args, **kwargs)
+
+    RemoteTable._ask = counted
+
+
+JOINING: dict = {}
+PROGRAMS = {"collectives": collectives, "data_parallel": data_parallel, "sharded": sharded, "membership": membership}
 
 
 def main(order: dict):
@@ -90,6 +120,8 @@ def main(order: dict):
     lib = importlib.import_module(order.pop("library"))
     lib.set_num_threads(order.pop("threads"))
     dist, program = lib.distributed, PROGRAMS[order.pop("program")]
+    count_requests()
+    JOINING.update(state_of_process())
     dist.init_process_group("gloo")
     found = program(lib, dist.get_rank(), dist.get_world_size(), **order)
     dist.barrier()

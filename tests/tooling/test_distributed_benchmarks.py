@@ -63,7 +63,7 @@ def test_a_rank_that_fails_is_said():
 
 
 def test_ranks_answer_in_json():
-    assert set(ranks.PROGRAMS) == {"collectives", "data_parallel", "sharded"}
+    assert set(ranks.PROGRAMS) == {"collectives", "data_parallel", "sharded", "membership"}
     found = distributed.by_environment(TINY, 2, "local", library="ingot", program="collectives", collective="all_reduce",
                                        sizes=[8, 4096], most=6)
     assert {size: len(times) for size, times in found.items()} == {"8": 6, "4096": 6}
