@@ -1,7 +1,7 @@
 """Costs of a run as functions of its ranks: measured at 2 to 8 on this machine, computed to 10,000 from the engines' schedules.
 
 `python -m ingot.benchmarks.distributed.scale` prints the computed tables, which docs/distributed.md has, too. `--measure`
-starts ranks, and prints the measured one. Tests hold the schedules of `local` and `tcp` to the messages that these engines send.
+starts ranks, and prints the measured one. Tests hold the schedules of `local` and `tcp` to the messages that these send.
 """
 
 import argparse
