@@ -71,6 +71,19 @@ def scanned():
                  s=whole(1 << 24))
 
 
+def products(turns=200):
+    """A chain of products of matrices of 4 MiB."""
+    first = [node("Tile", ["x", "s"], ["t"]), node("Reshape", ["t", "z"], ["v0"])]
+    chain = [node("MatMul", [f"v{i}", "v0"], [f"v{i + 1}"]) for i in range(turns)]
+    return model(*first, *chain, node("ReduceSum", [f"v{turns}"], ["y"]), s=whole(1 << 19), z=whole(1 << 10, 1 << 10))
+
+
+def repeated(kind, inputs, turns=400, **arrays):
+    """An operator on 4 MiB, and again on its result."""
+    chain = [node(kind, [f"v{i}", *inputs], [f"v{i + 1}", f"w{i + 1}"][:1 + (kind == "TopK")]) for i in range(turns)]
+    return model(node("Tile", ["x", "s"], ["v0"]), *chain, node("ReduceSum", [f"v{turns}"], ["y"]), s=whole(1 << 19), **arrays)
+
+
 def picture(*nodes, **arrays):
     return model(node("Unsqueeze", ["x", "axes"], ["u"]), *nodes, axes=whole(0, 1), **arrays)
 
@@ -112,6 +125,15 @@ FILES = {
     "a list of rows": lambda: summed(node("ConstantOfShape", ["s"], ["c"]), node("SplitToSequence", ["c"], ["l"]),
                                      node("SequenceLength", ["l"], ["r"]), s=whole(1 << 24)),
     "a scan": scanned,
+    "an axis of a gather": lambda: model(node("Gather", ["x", "i"], ["y"], axis=1 << 26), i=whole(0)),
+    "an axis of a compression": lambda: model(node("Compress", ["x", "c"], ["y"], axis=1 << 26), c=np.array([True])),
+    "a large window": lambda: summed(node("HannWindow", ["n"], ["r"]), n=np.int64(1 << 21)),
+    "a table of a resize": lambda: picture(node("Resize", ["u", "", "", "s"], ["y"], mode="cubic"), s=whole(1, 1, 1 << 21)),
+    "places of a window": lambda: picture(node("MaxPool", ["u"], ["y"], kernel_shape=[1 << 20], pads=[0, 1 << 20])),
+    "places of windows": lambda: picture(node("MaxPool", ["u"], ["y"], kernel_shape=[1 << 15], pads=[1 << 14, 1 << 20])),
+    "products": products,
+    "sorted copies": lambda: repeated("TopK", ["k"], k=whole(1 << 20)),
+    "sums of copies": lambda: repeated("CumSum", ["k"], k=np.int64(0)),
     "random numbers": lambda: summed(node("RandomNormal", [], ["r"], shape=[LARGE])),
     "many dims": lambda: model(node("Reshape", ["x", "s"], ["y"]), s=np.ones(100_000, np.int64)),
 }

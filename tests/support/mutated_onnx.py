@@ -75,6 +75,70 @@ def changed(data: bytes, draw) -> bytes:
     return model.SerializeToString()
 
 
+_WRONG = (-1, 0, -(1 << 40), 1 << 14, 1 << 20, 1 << 31, 1 << 62)
+_MOST_ELEMENTS = 4      # of an array of integers that are changed
+
+
+def _graphs(graph):
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _graphs(attribute.g)
+
+
+def _wrong(v: int, low: int, high: int) -> list:
+    """Return integers that are too small or too large where v was right."""
+    return sorted({min(max(w, low), high) for w in (*_WRONG, v + 1)} - {v})
+
+
+def with_known_integers(data: bytes, arrays) -> tuple:
+    """Return (the bytes of a model that knows its arguments of integers, the other arguments)."""
+    model, left = onnx.ModelProto.FromString(data), []
+    inputs = [onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in model.graph.input]
+    del model.graph.input[:]
+    for value, array in zip(inputs, arrays):
+        if array.dtype.kind in "iu" and array.dtype.isbuiltin == 1 and array.size <= 64:
+            model.graph.initializer.append(numpy_helper.from_array(array, value.name))
+        else:
+            model.graph.input.append(value)
+            left.append(array)
+    return model.SerializeToString(), left
+
+
+def wrong_integers(data: bytes):
+    """Yield (place, bytes of the model) with each integer of attributes and of small arrays too small or too large."""
+    model = onnx.ModelProto.FromString(data)
+    graphs = list(_graphs(model.graph))
+    nodes = [node for g in graphs for node in g.node] + [node for f in model.functions for node in f.node]
+    tensors = [("", t) for g in graphs for t in g.initializer]
+    for node in nodes:
+        for a in node.attribute:
+            tensors += [(node.op_type, a.t)] if a.type == onnx.AttributeProto.TENSOR else []
+            if a.type == onnx.AttributeProto.INT:
+                before = a.i
+                for a.i in _wrong(before, -(1 << 63), (1 << 63) - 1):
+                    yield (node.op_type, a.name, 0, a.i), model.SerializeToString()
+                a.i = before
+            for k, before in enumerate(list(a.ints)[:_MOST_ELEMENTS]):
+                for n in _wrong(before, -(1 << 63), (1 << 63) - 1):
+                    a.ints[k] = n
+                    yield (node.op_type, a.name, k, n), model.SerializeToString()
+                a.ints[k] = before
+    for kind, tensor in tensors:
+        if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8):
+            continue
+        array, before = numpy_helper.to_array(tensor), tensor.SerializeToString()
+        info = np.iinfo(array.dtype)
+        for k in range(min(array.size, _MOST_ELEMENTS)):
+            for n in _wrong(int(array.reshape(-1)[k]), int(info.min), int(info.max)):
+                changed = array.reshape(-1).copy()
+                changed[k] = n
+                tensor.CopyFrom(numpy_helper.from_array(changed.reshape(array.shape), tensor.name))
+                yield (kind, tensor.name, k, n), model.SerializeToString()
+        tensor.ParseFromString(before)
+
+
 def _value(name, kind=TensorProto.FLOAT, shape=None):
     return helper.make_tensor_value_info(name, kind, shape)
 

@@ -174,18 +174,34 @@ LIMIT = 8           # MiB that a small file may take as content
 PER_BYTE = 300      # bytes of memory for each byte of a file: Python objects of a text, and 16 of content
 
 
-def read(name, data):
-    """Read a file; only errors of ingot may come, within the bounds of time and memory."""
+@contextlib.contextmanager
+def bounded(size: int, limits: int = 2):
+    """Allow only errors of ingot inside, and no more time and memory than a file of `size` bytes may take."""
     tracemalloc.start()
     began = time.process_time()
     try:
         with contextlib.suppress(IngotError), config.override(read_limit=LIMIT):
-            READERS[name][0](data)
+            yield
         seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    limits = 4 if READERS[name][0] is run_onnx else 2       # its constants, its results, what an operator takes meanwhile
-    assert seconds < SECONDS and peak < (limits * LIMIT << 20) + PER_BYTE * len(data), (seconds, peak, len(data))
+    assert seconds < SECONDS and peak < (limits * LIMIT << 20) + PER_BYTE * size, (seconds, peak, size)
+
+
+RUN = 4             # limits of a model that runs: its constants, its results, what an operator takes meanwhile
+
+
+def run_onnx_with(data, arrays):
+    """Run a model on arrays within the bounds of time and memory."""
+    with bounded(len(data) + sum(a.nbytes for a in arrays), RUN):
+        jit.from_onnx(data)(*[ingot.tensor(a) for a in arrays])
+
+
+def read(name, data):
+    """Read a file within the bounds of time and memory."""
+    reader = READERS[name][0]
+    with bounded(len(data), RUN if reader is run_onnx else 2):
+        reader(data)
 
 
 _WORDS = [b"\0", b"\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\xff" * 8, b"9" * 12, b"-1",

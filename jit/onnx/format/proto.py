@@ -72,9 +72,21 @@ def read_model(source) -> tuple:
 
 
 def _checked(model, name="the ONNX model"):
+    _refuse_bytes(model, name)
     if not model.HasField("graph") or not model.opset_import:
         raise FileError(f"{name} holds no graph with its operator versions; it is empty, cut off or no ONNX model")
     return model
+
+
+def _refuse_bytes(message, name):
+    """Raise if a text is no UTF-8: protobuf gives such a name as bytes."""
+    for field, value in message.ListFields():
+        inside = value if field.is_repeated else (value,)
+        if field.message_type is not None:
+            for part in inside:
+                _refuse_bytes(part, name)
+        elif field.type == field.TYPE_STRING and any(type(text) is bytes for text in inside):
+            raise FileError(f"{name} has a text that is no UTF-8, in a field {field.name!r}")
 
 
 def check(model) -> None:

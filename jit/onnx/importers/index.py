@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.errors import FileError
+from ....ir.errors import DimError, FileError
 from ....ir.ops.index.indexing import gather as gather_op
 from ....ir.ops.index.indexing import index as index_op
 from ....ir.ops.index.indexing import scatter as scatter_op
@@ -35,6 +35,8 @@ def _gather_elements(call, x, indices):
 @onnx_op("GatherND")
 def _gather_nd(call, x, indices):
     lead = call.get("batch_dims", 0)
+    if not 0 <= lead < min(x.ndim, indices.ndim):
+        raise DimError(f"batch_dims of a GatherND is {lead}, and its inputs have {x.ndim} and {indices.ndim} dims")
     own = [indices.select(indices.ndim - 1, i) for i in range(indices.shape[-1])]
     return index_op(x, *_batch_indices(x, lead, indices.ndim - 1), *own)
 
@@ -123,7 +125,7 @@ def _running(call, x, axis):
 
 @onnx_op("ReverseSequence")
 def _reverse_sequence(call, x, lengths):
-    batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
+    batch, time = [whole_axis(call.get(*row), x.ndim) for row in (("batch_axis", 1), ("time_axis", 0))]
     steps = ing.arange(x.shape[time]).reshape(-1, 1)
     lengths = lengths.reshape(1, -1)
     positions = ing.where(steps < lengths, lengths - 1 - steps, steps)

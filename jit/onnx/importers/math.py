@@ -9,7 +9,7 @@ from ....ir import dtype as dt
 from ....ir.ops.core.shape import bitcast
 from ....runtime.nn import functional as F
 from .registry import ing, ints, onnx_op, onnx_ops, to_host, to_tensor
-from .run_budget import allow_bytes
+from .run_budget import allow_numbers
 from .symbolic_values import is_symbolic
 
 
@@ -150,7 +150,7 @@ def _numbers(call, *bounds):
 def _eye_like(call, x):
     dtype = call.dtype("dtype") if "dtype" in call.attributes else x.dtype
     rows, columns = x.shape
-    allow_bytes(rows * columns, "a diagonal")
+    allow_numbers(rows * columns, "a diagonal")
     on = np.eye(rows, columns, call.get("k", 0), dtype=bool)
     return to_tensor(on).to(dtype)
 

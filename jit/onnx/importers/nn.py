@@ -9,7 +9,7 @@ from ....ir.ops.nn.norm import batch_norm, layer_norm, rms_norm
 from ....ir.ops.nn.resample import grid_sample
 from ....runtime.nn import functional as F
 from .registry import ing, ints, onnx_op, onnx_ops, to_tensor, whole_axis
-from .run_budget import allow_bytes
+from .run_budget import allow_numbers
 
 
 @onnx_op("MatMul")
@@ -186,7 +186,7 @@ def _rotate(call, x, cosines, sines, positions=None):
 def _cosine_window(coefficients):
     def run(call, size):
         n = int(size.reshape(-1)[0])
-        allow_bytes(8 * n, "a window")
+        allow_numbers(n, "a window")
         steps = n if call.get("periodic", 1) else n - 1
         angle = 2 * np.pi * np.arange(n) / steps
         window = sum(c * np.cos(k * angle) for k, c in enumerate(coefficients))
@@ -205,7 +205,7 @@ def _fourier(x, axis, length, inverse, onesided):
     own = x.shape[axis]
     n = length if length is not None else 2 * (own - 1) if onesided and inverse else own
     x = x.transpose(axis, x.ndim - 2)
-    allow_bytes(8 * n, "a Fourier transform")
+    allow_numbers(n, "a Fourier transform")
     length_read = min(n, x.shape[-2])
     count = n // 2 + 1 if onesided and not inverse else n
     source = n // 2 + 1 if onesided and inverse else length_read
@@ -216,7 +216,7 @@ def _fourier(x, axis, length, inverse, onesided):
         real = ing.cat([real, real.index_select(-1, mirror)], -1)
         imaginary = None if imaginary is None else ing.cat([imaginary, -imaginary.index_select(-1, mirror)], -1)
         length_read = n
-    allow_bytes(8 * length_read * count, "a matrix of a Fourier transform")
+    allow_numbers(length_read * count, "a matrix of a Fourier transform")
     angle = 2 * np.pi * (np.outer(np.arange(length_read), np.arange(count)) % n) / n * (1 if inverse else -1)
     scale = 1 / n if inverse else 1.0
     c, s = [to_tensor((f(angle) * scale).astype(x.dtype.np)) for f in (np.cos, np.sin)]
@@ -248,7 +248,7 @@ def _short_fourier(call, signal, step, window=None, length=None):
 def _mel_weights(call, bins, size, rate, low, high):
     bins, size, rate, low, high = [float(np.asarray(v).reshape(-1)[0]) for v in (bins, size, rate, low, high)]
     spectrum = int(size) // 2 + 1
-    allow_bytes(8 * (int(bins) + 2) * spectrum, "a matrix of mel weights")
+    allow_numbers((int(bins) + 2) * spectrum, "a matrix of mel weights")
     mel_low, mel_high = [2595 * math.log10(1 + f / 700) for f in (low, high)]
     step = (mel_high - mel_low) / (bins + 2)
     hertz = 700 * (10 ** ((np.arange(int(bins) + 2) * step + mel_low) / 2595) - 1)

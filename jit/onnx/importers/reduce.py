@@ -6,7 +6,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....runtime.nn import functional as F
-from .registry import ing, ints, onnx_op, whole_axis
+from .registry import as_rows, ing, ints, onnx_op, whole_axis
 
 
 def _sum(x, dims, keep):
@@ -106,8 +106,7 @@ def _position(call, x):
 
 
 def _rows(call, fn, x):
-    axis = whole_axis(call.get("axis", 1), x.ndim)
-    return fn(x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])), 1).reshape(x.shape)
+    return fn(as_rows(x, call.get("axis", 1)), 1).reshape(x.shape)
 
 
 def _hardmax(x, dim):

@@ -1,5 +1,6 @@
 """Registry of ONNX importers: their table, the call that they see, and ingot's functions."""
 
+import math
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.errors import FileError
+from ....ir.errors import DimError, FileError
 from ....ir.symbols.symbolic import SymInt, pinned
 from ....runtime.api.register.register import FUNCTIONS
 from ....runtime.api.views.tensor_factories import created
@@ -175,5 +176,13 @@ def ints(a, default=None) -> Any:
 
 
 def whole_axis(axis: int, ndim: int) -> int:
-    """Return an axis counted from the front."""
+    """Return an axis counted from the front; raise unless a value of `ndim` dims has it."""
+    if not -ndim <= axis < ndim:
+        raise DimError(f"the model names axis {axis} of a value with {ndim} dims")
     return axis + ndim if axis < 0 else axis
+
+
+def as_rows(x, axis: int) -> Any:
+    """Return a tensor as a matrix: dims before an axis as rows, those from it on as columns."""
+    axis = axis if axis == x.ndim else whole_axis(axis, x.ndim)
+    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))

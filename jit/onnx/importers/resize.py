@@ -8,7 +8,7 @@ from ....ir import dtype as dt
 from ....ir.errors import FileError
 from ....ir.ops.nn.resample import resample
 from .registry import ing, ints, onnx_op, to_tensor, whole_axis
-from .run_budget import allow_bytes
+from .run_budget import allow_numbers
 
 _PLACES = {
     "half_pixel": lambda i, n, m, s, roi: (i + 0.5) / s - 0.5,
@@ -43,7 +43,7 @@ def _matrix(call, n, m, scale, roi):
     how = call.get("coordinate_transformation_mode", "half_pixel")
     if how not in _PLACES:
         raise FileError(f"operator Resize has the unknown coordinate_transformation_mode {how!r}")
-    allow_bytes(8 * m * n, "a matrix of Resize")
+    allow_numbers(m * n, "a matrix of Resize")
     coordinates = _PLACES[how](np.arange(m, dtype=np.float64), n, m, scale, roi)
     outside = (coordinates < 0) | (coordinates > n - 1)
     mode = call.get("mode", "nearest")
@@ -157,7 +157,7 @@ def roi_align(call, x, regions, batch):
 
 def _points(start, size, count, samples, n):
     """Return the sample positions of each region's bins along one dimension: (regions, count * samples)."""
-    allow_bytes(8 * count * samples, "points of RoiAlign")
+    allow_numbers(count * samples, "points of RoiAlign")
     steps = (np.arange(count * samples) + 0.5) / samples / count
     return start.reshape(-1, 1) + size.reshape(-1, 1) * to_tensor(steps.astype(start.dtype.np))
 

@@ -9,7 +9,7 @@ from ....ir.opdef.aval import broadcast_shapes
 from ....ir.ops.core.shape import pad as pad_op
 from ....ir.ops.nn.conv import col2im
 from ....ir.ops.nn.resample import border_pad
-from .registry import ing, ints, onnx_op, onnx_ops, whole_axis
+from .registry import as_rows, ing, ints, onnx_op, onnx_ops, whole_axis
 from .symbolic_values import known, settled
 
 
@@ -21,13 +21,6 @@ def _reshape(call, x, shape):
             raise ShapeError(f"Reshape of {x.aval} to {sizes}: a 0 stands for a size that is not there")
         sizes = [x.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
     return x.reshape(sizes)
-
-
-@onnx_op("Flatten")
-def _flatten(call, x):
-    axis = call.get("axis", 1)
-    axis = axis + x.ndim if axis < 0 else axis
-    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
 
 
 def _squeezed(x, axes):
@@ -157,6 +150,7 @@ onnx_ops({
 
 
 onnx_ops({
+    "Flatten": lambda call, x: as_rows(x, call.get("axis", 1)),
     "Squeeze": lambda call, x: _squeezed(x, call.get("axes")),
     "Unsqueeze": lambda call, x: _unsqueezed(x, call.need("axes")),
     "Transpose": lambda call, x: x.permute(call.get("perm", list(range(x.ndim))[::-1])),

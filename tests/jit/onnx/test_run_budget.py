@@ -1,5 +1,6 @@
 """ONNX models cost their readers, and the first run, time and memory in proportion to their size."""
 
+import random
 import time
 import tracemalloc
 
@@ -10,6 +11,8 @@ pytest.importorskip("onnx")
 
 import hostile_onnx
 import ingot
+import mutated_onnx
+import reader_seeds
 from ingot import jit
 from ingot.ir import config
 from ingot.ir.errors import FileError, IngotError
@@ -29,6 +32,19 @@ def test_small_models_that_stand_for_much(name):
     tracemalloc.stop()
     assert len(str(found.value)) < 600 + len(data)
     assert seconds < 5 and peak < (4 * LIMIT << 20) + 300 * len(data), (seconds, peak, len(data))
+
+
+@pytest.mark.drawn(12)
+@pytest.mark.parametrize("number", range(len(mutated_onnx.models())))
+def test_wrong_integers(number, request):
+    """Integers of small models, too small or too large; `test_all_wrong_integers` changes those of all node tests."""
+    draw = random.Random(request.config.option.seed)
+    made = [*mutated_onnx.wrong_integers(mutated_onnx.models()[number])]
+    for place, data in made if request.config.option.whole_tables else draw.sample(made, min(3, len(made))):
+        try:
+            reader_seeds.run_onnx_with(data, [np.ones((2, 3), np.float32)])
+        except Exception as e:
+            raise AssertionError(f"{place}, --seed {request.config.option.seed}") from e
 
 
 def chain(operators: int, read: bool) -> bytes:

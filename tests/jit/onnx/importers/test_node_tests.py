@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("onnx", reason="needs the onnx package")
 
+import mutated_onnx
+import reader_seeds
 from ingot.ir.errors import FileError
 from ingot.jit import from_onnx
 from ingot.runtime.core.tensor import wrap
@@ -118,3 +120,28 @@ def test_other_types_are_refused_by_name():
     for case in chosen:
         with pytest.raises(FileError):
             from_onnx(case.model.SerializeToString())
+
+
+def changed(case):
+    """Return (place, bytes, arguments) of a test's model with one integer after the other too small or too large."""
+    model, left = mutated_onnx.with_known_integers(case.model.SerializeToString(), [array(x) for x in case.data_sets[0][0]])
+    return [(place, data, left) for place, data in mutated_onnx.wrong_integers(model)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(16))
+def test_all_wrong_integers(part):
+    """Each integer of all models; models that the standard writes by other operators repeat many, which are run once.
+    `test_run_budget.py` draws from small models."""
+    seen: set = set()
+    for name, case in sorted(cases().items(), key=lambda row: ("_expanded" in row[0], row[0]))[part::16]:
+        if needs_other_types(case):
+            continue
+        for place, data, arrays in changed(case):
+            if "_expanded" not in name or place not in seen:
+                seen.add(place)
+                try:
+                    reader_seeds.run_onnx_with(data, arrays)
+                except Exception as e:
+                    raise AssertionError(f"{name} with {place}") from e
