@@ -111,7 +111,7 @@ class TCPEngine(Engine):
                 body = np.empty(size, np.uint8)
                 read_into(sock, body.data)
                 self.inbox.put(other, (group, tag), note, body)
-        except (OSError, EOFError, ValueError) as e:
+        except (OSError, EOFError, ValueError, MemoryError) as e:      # (the last one by a size that is none)
             self.inbox.lose(other, str(e))
 
     # Messages.

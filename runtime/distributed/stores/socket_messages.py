@@ -5,10 +5,11 @@ import socket
 import struct
 import time
 
-from .distributed_errors import DistNetworkError
+from .distributed_errors import DistNetworkError, DistStoreError
 
 _COUNT = struct.Struct("<I")
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 1 << 26       # of a message
+_STEP = 1 << 20             # bytes for which memory is taken before they have come
 _PAUSE = 0.02
 
 
@@ -52,6 +53,8 @@ def write_all(sock: socket.socket, *parts) -> None:
 
 def packed_fields(fields) -> list:
     """Return the parts of a message: byte strings, each after its length."""
+    if sum(map(len, fields)) + _COUNT.size * len(fields) > _MOST_BYTES:
+        raise DistStoreError(f"a message to a store has at most {_MOST_BYTES >> 20} MiB; send tensors by collectives")
     return [_COUNT.pack(len(fields)), *[part for f in fields for part in (_COUNT.pack(len(f)), f)]]
 
 
@@ -71,13 +74,19 @@ def write_fields(sock: socket.socket, fields) -> None:
 
 
 def read_fields(sock: socket.socket) -> list:
-    """Return the next message's byte strings."""
-    return [read(sock, _checked(_COUNT.unpack(read(sock, _COUNT.size))[0])) for _ in
-            range(_checked(_COUNT.unpack(read(sock, _COUNT.size))[0]))]
+    """Return the next message's byte strings. Memory grows with what has come, not with what a message claims."""
+    count = _checked(_COUNT.size * _COUNT.unpack(read(sock, _COUNT.size))[0]) // _COUNT.size
+    found: list = []
+    left = _MOST_BYTES
+    for _ in range(count):
+        size = _checked(_COUNT.unpack(read(sock, _COUNT.size))[0], left)
+        found.append(b"".join([read(sock, min(_STEP, size - at)) for at in range(0, size, _STEP)]))
+        left -= size + _COUNT.size
+    return found
 
 
-def _checked(n: int) -> int:
-    if n > _MOST_BYTES:
+def _checked(n: int, most: int = _MOST_BYTES) -> int:
+    if n > most:
         raise DistNetworkError(f"a message claims {n} bytes: the other side does not speak this protocol")
     return n
 

@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+import random
+import resource
 import socket
 import stat
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ from ingot import distributed as dist
 from ingot.ir.errors import FileError
 from ingot.runtime.distributed.engines.engine import Run
 from ingot.runtime.distributed.engines.tcp_engine import TCPEngine
-from ingot.runtime.distributed.stores import handshake
+from ingot.runtime.distributed.stores import handshake, local_store, socket_messages
 
 
 @pytest.fixture
@@ -106,6 +109,83 @@ def test_strangers_change_nothing_and_hold_up_nobody(secret, monkeypatch, conduc
     assert server._server.strangers._value == 256       # all have left, or were shown out
     for s in strangers:
         s.close()
+
+
+def _fuzzed(draw) -> bytes:
+    """Return a request of a store with some faults: other bytes, wild counts and lengths, no end."""
+    names = [b"put", b"get", b"wait", b"add", b"append", b"compare_set", b"delete", b"has", b"count", b"other"]
+    fields = [draw.choice(names), *[draw.randbytes(draw.randrange(12)) for _ in range(draw.randrange(4))]]
+    if draw.random() < 0.5:         # a limit of time that is none, or passes at once
+        fields[1:] = [draw.choice([b"0", b"nan", b"-1", b"k"]), *fields[2:]]
+    frame = bytearray(b"".join(socket_messages.packed_fields(fields)))
+    for _ in range(draw.randrange(3)):
+        at = draw.randrange(len(frame))
+        frame[at:at + 4] = draw.choice([draw.randbytes(4), b"\xff" * 4, (1 << 26).to_bytes(4, "little"), b"\0\0\0\x40", b""])
+    return bytes(frame[:draw.randrange(len(frame) + 1)] if draw.random() < 0.2 else frame)
+
+
+def _memory_of(process: int, field: str) -> int:
+    with open(f"/proc/{process}/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
+
+
+def _keep(path, secret, end):
+    os.environ[handshake.SECRET] = secret
+    resource.setrlimit(resource.RLIMIT_AS, (_memory_of(os.getpid(), "VmSize") + (3 << 30),) * 2)     # claims cannot take more
+    store = local_store.LocalStore(path, True)
+    store.set("k", "v")
+    os.read(end, 1)
+    os._exit(0)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux")
+@pytest.mark.parametrize("frames", [500, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+def test_fuzzed_frames_take_no_memory_and_end_no_server(frames, secret):
+    """Frames of a process that knows the secret; the others are shown out by their first 64 bytes."""
+    secret("right")
+    number, (end, begin) = 20_000 + os.getpid() % 10_000, os.pipe()
+    child = os.fork()
+    if not child:
+        _keep(number, "right", end)
+    path = os.path.join(local_store._folder(), str(number))
+    store, draw = local_store.LocalStore(number, False, 10), random.Random(7)
+    assert store.get("k") == b"v"
+    before, sent = _memory_of(child, "VmRSS"), 0
+    while sent < frames:
+        with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
+            sock.settimeout(5)
+            sock.connect(path)
+            if draw.random() < 0.9:
+                handshake.introduce(sock, b"right", "the store", 5)
+            for _ in range(20):
+                sent += 1
+                sock.sendall(_fuzzed(draw))
+    assert store.get("k") == b"v" or store.check(["k"])
+    grown = _memory_of(child, "VmHWM") - before
+    os.write(begin, b"e")
+    os.waitpid(child, 0)
+    assert grown < 64 << 20
+
+
+def test_a_message_takes_memory_for_what_has_come(secret):
+    """A claim of 64 MiB without the bytes, or of more, takes nothing."""
+    here, there = socket.socketpair()
+    with here, there:
+        tracemalloc.start()
+        there.sendall(b"\1\0\0\0" + (1 << 26).to_bytes(4, "little") + b"some")
+        there.shutdown(socket.SHUT_WR)
+        with pytest.raises(EOFError):
+            socket_messages.read_fields(here)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        tracemalloc.stop()
+    for claim in (b"\xff\xff\xff\xff", b"\2\0\0\0" + b"\0" * 4 + b"\1\0\0\4"):
+        here, there = socket.socketpair()
+        with here, there:
+            there.sendall(claim)
+            with pytest.raises(dist.DistNetworkError, match="does not speak this protocol"):
+                socket_messages.read_fields(here)
+    with pytest.raises(dist.DistStoreError, match="at most 64 MiB"):
+        open_store().set("k", bytes(1 << 26))
 
 
 def test_ranks_admit_each_other_and_no_strangers(monkeypatch):
