@@ -2,12 +2,14 @@
 
 Each process has RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and others in its environment, so
 `init_process_group()` needs no arguments. If one fails, the others are ended, and all are restarted while restarts are left.
+With `--hosts=one,two` ranks run on several machines, and `mpiexec` starts them.
 `python -m ingot.distributed.launch` also passes `--local-rank` to the program.
 """
 
 import argparse
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,7 +31,8 @@ def parse_args(args=None, **defaults) -> argparse.Namespace:
     """Parse the command line."""
     p = argparse.ArgumentParser("ingot.distributed.run", description="Starts a program as several processes of one run.")
     add = p.add_argument
-    add("--nnodes", default="1", help="machines of the run (default: 1)")
+    add("--hosts", default="", help="names of the machines, with commas between: mpiexec starts the processes there")
+    add("--nnodes", default="1", help="machines of the run, where each runs this command (default: 1)")
     add("--nproc-per-node", "--nproc_per_node", default="1", help="processes on each: a number, 'cpu', 'gpu' or 'auto'")
     add("--node-rank", "--node_rank", type=int, default=None, help="the number of this machine among several")
     add("--master-addr", "--master_addr", default="127.0.0.1", help="where rank 0 is")
@@ -130,14 +133,50 @@ def _end(processes):
             p.wait()
 
 
+def _mpiexec() -> tuple[str, bool]:
+    """Return the program `mpiexec` beside this Python, or else on the path, and whether it is Open MPI's."""
+    found = shutil.which("mpiexec", path=os.path.dirname(sys.executable)) or shutil.which("mpiexec")
+    if found is None:
+        raise ArgumentError("--hosts: there is no mpiexec, which starts processes on other machines: pip install 'ingot[mpi]'")
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    return found, "Open MPI" in said or "OpenRTE" in said
+
+
+def _on_hosts(args, count, restart) -> tuple:
+    """Return the command and the environment by which `mpiexec` starts all processes. Ranks get their numbers from it."""
+    if args.nnodes != "1" or args.standalone or args.rdzv_endpoint or not args.use_env:
+        raise ArgumentError("--hosts: mpiexec numbers the processes and lets them meet; leave out --nnodes, --standalone, "
+                            "--rdzv-endpoint and --no-use-env")
+    hosts, (launcher, is_open_mpi) = args.hosts.split(","), _mpiexec()
+    own = {name: value for name, value in _environment(args, ("", 0), 1, 0, count, 0, restart, "").items()
+           if os.environ.get(name) != value and name not in _OF_RANKS}
+    if is_open_mpi:
+        places = ["--host", ",".join(f"{host}:{count}" for host in hosts), *[word for name in own for word in ("-x", name)]]
+    else:
+        places = ["-ppn", str(count), "-hosts", args.hosts]
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_RANKS}
+    return [launcher, "-n", str(count * len(hosts)), *places, *_command(args, 0)], {**environment, **own}
+
+
+_OF_RANKS = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE",
+             "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", SECRET)
+
+
+def _orders(args, nodes, node, count, restart) -> list:
+    """Return the command and the environment of each process to start."""
+    if args.hosts:
+        return [_on_hosts(args, count, restart)]
+    place, secret = _place(args, nodes), _secret(nodes)
+    return [(_command(args, local), _environment(args, place, nodes, node, count, local, restart, secret))
+            for local in range(count)]
+
+
 def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
     """Run all processes once; return (local rank, exit code) of the first that failed."""
-    place, secret = _place(args, nodes), _secret(nodes)
     processes = []
     try:
-        for local in range(count):
-            processes.append(subprocess.Popen(_command(args, local),
-                                              env=_environment(args, place, nodes, node, count, local, restart, secret)))
+        for command, environment in _orders(args, nodes, node, count, restart):
+            processes.append(subprocess.Popen(command, env=environment))
         while True:
             codes = [p.poll() for p in processes]
             failed = next(((i, code) for i, code in enumerate(codes) if code), None)
@@ -159,9 +198,10 @@ def run(args) -> int:
         if failed is None:
             return 0
         local, code = failed
+        who = f"mpiexec on {args.hosts}" if args.hosts else f"rank {node * count + local} (local rank {local})"
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
         left = args.max_restarts - restart
-        print(f"distributed.run: rank {node * count + local} (local rank {local}) of {args.program} {how}; "
+        print(f"distributed.run: {who} of {args.program} {how}; "
               + (f"all processes start again ({left} left)" if left else "the others were ended"), file=sys.stderr, flush=True)
     return 1
 

@@ -514,6 +514,30 @@ def test_machines_of_one_run_have_numbers_and_a_secret(monkeypatch, capsys):
         assert launcher.main([*wrong, "program.py"]) == 2
 
 
+@pytest.mark.parametrize(("is_open_mpi", "places"), [
+    (False, ["-ppn", "3", "-hosts", "one,two"]), (True, ["--host", "one:3,two:3", "-x"])])
+def test_mpiexec_starts_ranks_on_other_machines(is_open_mpi, places, monkeypatch):
+    launcher = importlib.import_module("ingot.distributed.run")
+    monkeypatch.setattr(launcher, "_mpiexec", lambda: ("/bin/mpiexec", is_open_mpi))
+    monkeypatch.setenv("RANK", "7")             # of another launcher
+    args = launcher.parse_args(["--hosts=one,two", "--nproc-per-node=3", "--max-restarts=2", "program.py", "--lr", "3"])
+    (command, environment), = launcher._orders(args, 1, 0, 3, 1)
+    assert command[:3] == ["/bin/mpiexec", "-n", "6"] and command[3:3 + len(places)] == places
+    assert command[-5:] == [sys.executable, "-u", "program.py", "--lr", "3"]
+    assert environment["TORCHELASTIC_RESTART_COUNT"] == "1" and not {"RANK", "WORLD_SIZE", "MASTER_ADDR"} & environment.keys()
+    if is_open_mpi:         # which passes no variables by itself
+        assert {"TORCHELASTIC_RESTART_COUNT", "INGOT_NUM_THREADS"} <= {*command}
+
+
+def test_hosts_need_mpiexec_and_no_other_numbers(monkeypatch, capsys):
+    launcher = importlib.import_module("ingot.distributed.run")
+    assert launcher.main(["--hosts=one,two", "--nnodes=2", "--node-rank=0", "program.py"]) == 2
+    assert "leave out --nnodes" in capsys.readouterr().err
+    monkeypatch.setattr(launcher.shutil, "which", lambda *_, **__: None)
+    assert launcher.main(["--hosts=one,two", "program.py"]) == 2
+    assert "pip install 'ingot[mpi]'" in capsys.readouterr().err
+
+
 def test_operations_run_in_order():
     """An operation that the caller waits for runs after all in progress, however many there were."""
     dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)

@@ -61,13 +61,11 @@ def test_ranks_train_by_connections_of_ingot(network, undisturbed):
 
 
 def test_ranks_train_by_mpi(network, undisturbed, tmp_path):
-    launcher = mpi_seats.mpiexec()
-    if len(launcher) > 1:
-        pytest.skip("the options for remote machines are those of MPICH")
-    remote = slow_network.remote_shell(tmp_path, network)
-    options = ["-iface", slow_network.DEVICE, "-launcher", "ssh", "-launcher-exec", remote,
-               "-hosts", ",".join(slow_network.ADDRESSES), "-n", 2]
-    (code, said), = finished([network.inside(0, launcher[0], *options, sys.executable, PROGRAM)])
+    if len(mpi_seats.mpiexec()) > 1:
+        pytest.skip("the variables for remote machines are those of MPICH")
+    order = [sys.executable, "-m", "ingot.distributed.run", "--hosts", ",".join(slow_network.ADDRESSES), PROGRAM]
+    (code, said), = finished([network.inside(0, *order)], HYDRA_LAUNCHER="ssh", HYDRA_IFACE=slow_network.DEVICE,
+                             HYDRA_LAUNCHER_EXEC=str(slow_network.remote_shell(tmp_path, network)))
     assert code == 0 and engines(said) == {"mpi"}, said
     np.testing.assert_allclose(losses(said), undisturbed, rtol=1e-5)
 
