@@ -254,6 +254,8 @@ class Unit(GatheredParameters):
                 self.whole = whole.clone() if is_own else whole
             self.stamp = self.versions()
             self._fill()
+        else:
+            self._fill_others()
         self._show()
 
     def _refuse_write(self, name):

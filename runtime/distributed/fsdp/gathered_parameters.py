@@ -1,6 +1,7 @@
 """Base of sharded parameters that are gathered together: their whole values, and the leaves that modules show meanwhile."""
 
 import weakref
+from functools import partial
 from itertools import cycle
 from typing import Any, NamedTuple
 from weakref import ref
@@ -44,7 +45,8 @@ class GatheredEntry:
     stop: int
 
     def __init__(self, leaf):
-        self.lasting, self._hook = leaf, None
+        self.lasting = leaf
+        self._hook: Any = None
         self._traced: Any = None        # (weak reference to a recorder, the leaf of its run)
 
     def whole(self, values) -> Any:
@@ -69,12 +71,16 @@ class GatheredEntry:
         made = Parameter(values, requires_grad=leaf.requires_grad)
         made.__dict__.update({k: v for k, v in leaf.__dict__.items() if k[0] != "_"})
         if self._hook is not None:
-            register_gradient_hook(made, self._hook)
+            register_gradient_hook(made, partial(self._arrived, made))      # (it lives as long as what leads to it)
         self._traced = ref(recorder), made
 
     def empty(self, dtype=None):
-        """Take values from the leaf, but keep its shape. No replay hears of it: its leaves end with the call."""
-        m, leaf = tls.m, self.leaf
+        """Take values from the leaf, but keep its shape."""
+        self._empty(self.leaf, dtype)
+
+    def _empty(self, leaf, dtype=None):
+        """Do so with any leaf. No replay hears of it: its leaves end with the call."""
+        m = tls.m
         recorder, m.recorder = m.recorder, None
         m.refresh()
         try:
@@ -82,6 +88,21 @@ class GatheredEntry:
         finally:
             m.recorder = recorder
             m.refresh()
+
+    def _arrived(self, made, _):
+        """Handle a gradient of a leaf that a traced function has made. If the recording was thrown away, its call counts as it
+        ran: the gradient is that of the lasting leaf."""
+        leaf = self.leaf
+        if leaf is not made:
+            g, made.grad = made.grad, None
+            leaf.grad = g if leaf.grad is None else leaf.grad + g
+            self._empty(made)
+        self._hook(leaf)
+
+    def forget_gradient(self):
+        """Drop the gradient of a failed backward. A trace does not look at the lasting leaf."""
+        if tls.m.recorder is None or self.leaf is not self.lasting:
+            self.leaf.grad = None
 
     def on_gradient(self, hook):
         """Call `hook` when a gradient has been added to a leaf."""
@@ -103,6 +124,7 @@ class GatheredParameters:
         self.whole: Any = None          # all values, while they exist
         self.stamp: Any = None          # identity of the gathered values
         self.is_shown = False
+        self._filled: list = []         # (leaf with whole values, the version of its memory then)
 
     def versions(self) -> list:
         """Return a list that changes whenever a parameter is written."""
@@ -128,7 +150,7 @@ class GatheredParameters:
         """Drop whole values."""
         if self.whole is None:
             return
-        written = [e.name for e, version in zip(self.entries, self._filled) if e.leaf._storage.version != version]
+        written = [e.name for e, (leaf, version) in zip(self.entries, self._filled) if leaf._storage.version != version]
         self.hide()
         self._empty()
         if written:
@@ -144,7 +166,12 @@ class GatheredParameters:
             e.fill(e.whole(self._values_of(e)))
             if e.leaf.requires_grad is not p.requires_grad:
                 e.leaf.requires_grad_(p.requires_grad)
-        self._filled = [e.leaf._storage.version for e in self.entries]
+        self._filled = [(e.leaf, e.leaf._storage.version) for e in self.entries]
+
+    def _fill_others(self):
+        """Give the leaves of the code that runs whole values, if those of a recorded run have them."""
+        if any(e.leaf is not leaf for e, (leaf, _) in zip(self.entries, self._filled)):
+            self._fill()
 
     def _values_of(self, entry):
         """Return a parameter's part of whole values, which knows of writes to itself alone unless a trace needs its origin."""
@@ -155,7 +182,7 @@ class GatheredParameters:
 
     def _empty(self):
         """Take values from leaves, but keep their shapes."""
-        self.whole = None
+        self.whole, self._filled = None, []
         for e in self.entries:
             e.empty()
 

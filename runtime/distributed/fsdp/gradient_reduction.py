@@ -243,8 +243,8 @@ class GradientReducer:
 
     def reset(self):
         """Forget a failed backward."""
-        for leaf in self.unit.leaves:
-            leaf.grad = None
+        for e in self.unit.entries:
+            e.forget_gradient()
 
 
 _open: Any = weakref.WeakKeyDictionary()           # by recorder: forwards whose gradients are still to come
@@ -259,8 +259,9 @@ class AwaitedBackward:
         self._tell(set.add)
 
     def begins(self):
-        """Note that it does."""
-        self._tell(set.discard)
+        """Note that it does. If it keeps the history, another may follow."""
+        if not tls.m.backward.retain:
+            self._tell(set.discard)
 
     def _tell(self, change):
         recorder = tls.m.recorder
@@ -271,15 +272,19 @@ class AwaitedBackward:
 
 
 class Origin:
-    """Recorded run, if any, that keeps gradients for a later backward."""
+    """Recorded run, if any, that keeps something for later: gradients for a backward, whole parameters for a forward."""
 
     def __init__(self):
         self._recorder = None if tls.m.recorder is None else weakref.ref(tls.m.recorder)
 
+    def is_now(self) -> bool:
+        """Return whether it is the one under way."""
+        return self._recorder is not None and self._recorder() is tls.m.recorder
+
     def check(self):
         """Refuse a trace that would use gradients of an earlier call."""
         recorder = tls.m.recorder
-        if recorder is not None and (self._recorder is None or self._recorder() is not recorder):
+        if recorder is not None and not self.is_now():
             recorder.refuse("it adds to gradients that an earlier call kept without averaging them",
                             "accumulate gradients within one call of the function, or outside of it")
 
