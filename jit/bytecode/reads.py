@@ -8,12 +8,13 @@ import re
 import types
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import NamedTuple
 
 from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
-from .user_code import dict_of, has_library_methods, is_own, is_user_code
+from .user_code import dict_of, has_library_methods, is_a, is_own, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
@@ -326,13 +327,14 @@ def is_computed(owner, name) -> bool:
         return True
     found = in_class(kind, name)
     if isinstance(found, cached_property) or found is MISSING:
-        is_there = name in getattr(owner, "__dict__", ())
-        if not is_there and (found is not MISSING or is_user_function(getattr(kind, "__getattr__", None))):
+        is_there = name in dict_of(owner)
+        asks = dict_of(owner).get("__getattr__") if kind is ModuleType else getattr(kind, "__getattr__", None)
+        if not is_there and (found is not MISSING or is_user_function(asks)):
             return True
     elif isinstance(found, property):
         return is_user_function(found.fget)
     elif _is_getter(found):
-        return hasattr(type(found), "__set__") or name not in getattr(owner, "__dict__", ())
+        return hasattr(type(found), "__set__") or name not in dict_of(owner)
     return isinstance(owner, type) and _is_getter(in_class(owner, name))
 
 
@@ -385,4 +387,4 @@ def is_user_function(f) -> bool:
 
 def _plain_instance(value, key) -> bool:
     own = dict_of(value)
-    return type(own) is dict and key in own and not isinstance(value, type) and not (VIEWED and (id(value), key) in VIEWED)
+    return type(own) is dict and key in own and not is_a(value, type) and not (VIEWED and (id(value), key) in VIEWED)

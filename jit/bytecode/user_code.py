@@ -76,7 +76,7 @@ def is_instance(value) -> bool:
     module = module_of_class(kind)
     return ((module.partition(".")[0] in HOLDERS or module.startswith(_OBJECTS) or is_user_module(module))
             and not issubclass(kind, _NO_INSTANCES)
-            and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
+            and (has_dict(value) or bool(_slots_of(kind))))
 
 
 @lru_cache(maxsize=4096)
@@ -121,7 +121,25 @@ def is_a(value, kinds) -> bool:
     """Return whether a value is of some classes. Unlike `isinstance`, this asks no `__class__` where a user's
     `__getattribute__` gives it."""
     kind: Any = type(value)
-    return issubclass(kind, kinds) or (kind.__getattribute__ is object.__getattribute__ and isinstance(value, kinds))
+    return issubclass(kind, kinds) or (not _tells_its_class(kind) and isinstance(value, kinds))
+
+
+@lru_cache(maxsize=4096)
+def _tells_its_class(kind: Any) -> bool:
+    """Return whether code of a user class gives the `__class__` of its objects."""
+    return is_user_defined(kind) and (kind.__getattribute__ is not object.__getattribute__ or any(
+        "__class__" in vars(c) for c in kind.__mro__[:-1]))
+
+
+def has_dict(value) -> bool:
+    """Return whether an object has a `__dict__`, without asking it."""
+    kind: Any = type(value)
+    return kind.__dictoffset__ != 0
+
+
+def object_of(function):
+    """Return the object to which a method is bound, or None. Objects of user classes, which may be callable, are not asked."""
+    return None if is_user_defined(type(function)) else getattr(function, "__self__", None)
 
 
 def is_global(x) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import is_
 
 from ..bytecode.reads import static_attribute
+from ..bytecode.user_code import dict_of, is_a
 from ..proxies.threads import own_names
 from .guards import Condition
 from .references import Held
@@ -27,7 +28,7 @@ class AbsentNames(Condition):
         self.owner, self.text = owner, text
         self.names: frozenset = frozenset()
         self.classes: list | None = None
-        if isinstance(owner, type):
+        if is_a(owner, type):
             self.classes = [c for c in owner.__mro__ if not c.__flags__ & IMMUTABLE]
 
     @property
@@ -35,7 +36,7 @@ class AbsentNames(Condition):
         return "absent", id(self.owner), self.names
 
     def present(self) -> list:
-        spaces = [getattr(self.owner, "__dict__", {})] if self.classes is None else map(vars, self.classes)
+        spaces = [dict_of(self.owner)] if self.classes is None else map(vars, self.classes)
         return sorted(name for space in spaces for name in space.keys() & self.names)
 
     def holds(self) -> bool:
@@ -125,7 +126,7 @@ class AttributeNames(Condition):
     def _now(self) -> list:
         kind = self.owner if isinstance(self.owner, type) else type(self.owner)
         classes = [c for c in kind.__mro__ if not c.__flags__ & IMMUTABLE] if self.with_classes else []
-        spaces = [getattr(self.owner, "__dict__", {}), *[vars(c) for c in classes]]
+        spaces = [dict_of(self.owner), *[vars(c) for c in classes]]
         return [tuple(space) for space in spaces]
 
     def holds(self) -> bool:

@@ -19,13 +19,14 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
+from ..bytecode.user_code import is_a
 from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes, value_base
 from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
 from ..proxies.set_layout import SetContent, content_of_set, give_content, knows_layouts, set_of
 from .array_views import bounds, copy_of, memory_of, view_over, window_of
-from .exact_values import ByContent, ByIdentity, exact
+from .exact_values import PLAIN_OF, ByContent, ByIdentity, exact
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
 WITH_ATTRIBUTES = "with attributes"     # an OrderedDict that has some, as state dicts do
@@ -38,9 +39,6 @@ ELEMENTS = "elements"   # a set or frozenset of objects that are made again
 VALUE = "value"         # a number, text or buffer of a user class, with attributes of its own
 SAME = "same"                       # a value of the same structure that `_is_shared`, by its number among these
 _COPIED = (set, np.ndarray, *BUFFERS)
-# Class -> function that gives its plain value, past the methods of user classes.
-_CONVERT: dict = {int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__,
-                  bytes: lambda x: bytes.__getitem__(x, slice(None))}
 _CHANGEABLE = (SetContent, np.ndarray, *BUFFERS)       # classes of values of which replays give copies
 
 
@@ -144,7 +142,7 @@ def fields_besides_caches(x, before: tuple) -> tuple:
 
 def is_structure(x) -> bool:
     """Return whether an object of a dataclass is taken apart: it is compared by its fields, or holds tensors."""
-    if not is_dataclass(x) or isinstance(x, type) or not hasattr(x, "__dict__"):
+    if not hasattr(type(x), "__dataclass_fields__") or isinstance(x, type) or not hasattr(x, "__dict__"):
         return False
     held = [getattr(x, name, None) for name in fields_of(x)]
     return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
@@ -196,10 +194,10 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
     if kind is float:
         return (float, x.hex()) if x == x else ByContent(x, exact(x))
     take = Flattener(leaves, numbers, made, read, met)
-    if kind not in _STANDARD and (is_derived(x) or (made is not None and isinstance(x, set) and is_python_class(kind))):
+    if kind not in _STANDARD and (is_derived(x) or (made is not None and is_a(x, set) and is_python_class(kind))):
         return take.once(x)
     if issubclass(kind, tuple):
-        return (kind, take.each(x))
+        return (kind, take.each(tuple.__iter__(x)))
     if kind is slice:
         return (kind, take.each((x.start, x.stop, x.step)))
     if issubclass(kind, (list, dict)) or kind in PARTS or kind in REGISTERED or (made is None and is_structure(x)):
@@ -528,7 +526,7 @@ def _derived(inner, each):
 
 def _content_of_value(base, x) -> ByContent:
     """Return the content of a number, text or buffer of a user class, without its attributes."""
-    content = (x.typecode, x.tobytes()) if base is array else (bytes(x),) if base is bytearray else (_CONVERT[base](x),)
+    content = (x.typecode, x.tobytes()) if base is array else (bytes(x),) if base is bytearray else (PLAIN_OF[base](x),)
     return ByContent(content, exact(content))
 
 

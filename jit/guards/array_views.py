@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.core.storage import Loan
 from ..errors.errors import UnrepeatableError
 
 _WAY_OUT = "return tensors, or a copy of the array"
@@ -22,26 +23,27 @@ class Window:
 
 
 def memory_of(a) -> Any:
-    """Return the array or buffer that owns the memory of an array, or None if that is its own."""
+    """Return the array or buffer that owns the memory of an array, or None if that is its own, or a tensor's (about which
+    `proxies/passthrough.py` decides)."""
     base = a.base
     while base is not None and not isinstance(base, np.ndarray) and hasattr(base, "__array_interface__"):
         base = getattr(base, "base", None)      # numpy's `as_strided` puts such an object between
     if type(base) is memoryview:
         return base.obj
-    return None if base is None or not a.size else base
+    is_lent = type(base) is tuple and any(type(x) is Loan for x in base)        # (so numpy keeps what has `__array_struct__`)
+    return None if base is None or is_lent or not a.size else base
 
 
 def window_of(a, memory) -> Window:
     """Return where an array lies in the memory of another array, or of a buffer."""
-    if a.dtype.hasobject:
-        raise UnrepeatableError("a view of an array of objects", _WAY_OUT)
     whole = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
-    if a.flags.writeable and not whole.flags.writeable:
-        raise UnrepeatableError("an array that may be written, over the memory of one that may not", _WAY_OUT)
-    low, high = bounds(a)
-    first, last = bounds(whole)
-    if low < first or high > last:
-        raise UnrepeatableError("an array over memory of unknown origin", _WAY_OUT)
+    (low, high), (first, last) = bounds(a), bounds(whole)
+    why = ("a view of an array of objects" if a.dtype.hasobject else
+           "an array that may be written, over one that may not" if a.flags.writeable and not whole.flags.writeable else
+           "an array over memory of unknown origin" if low < first or high > last else
+           "a view of an array with gaps in its memory" if not _in_memory_order(_owner(whole)).flags.c_contiguous else "")
+    if why:
+        raise UnrepeatableError(why, _WAY_OUT)
     return Window(a.shape, a.dtype, a.strides, _address(a) - first, a.flags.writeable)
 
 
@@ -49,8 +51,7 @@ def view_over(memory, window: Window):
     """Return the array at a place in the memory of another array, or of a buffer."""
     buffer, start = memory, 0
     if isinstance(memory, np.ndarray):
-        owner = memory_of(memory)
-        owner = owner if isinstance(owner, np.ndarray) else memory
+        owner = _owner(memory)
         start, buffer = bounds(memory)[0] - bounds(owner)[0], _in_memory_order(owner)
     made: Any = np.ndarray(window.shape, window.dtype, buffer, start + window.offset, window.strides)
     if not window.is_writeable:
@@ -77,10 +78,10 @@ def bounds(a) -> tuple:
     return low, _address(a) + sum([end for end in ends if end > 0]) + (a.itemsize if a.size else 0)
 
 
+def _owner(a):
+    memory = memory_of(a)
+    return memory if isinstance(memory, np.ndarray) else a
+
+
 def _in_memory_order(a):
-    if a.flags.c_contiguous:
-        return a
-    turned = a.transpose(sorted(range(a.ndim), key=lambda i: -a.strides[i]))
-    if not turned.flags.c_contiguous:
-        raise UnrepeatableError("a view of an array whose own memory has gaps", _WAY_OUT)
-    return turned
+    return a if a.flags.c_contiguous else a.transpose(sorted(range(a.ndim), key=lambda i: -a.strides[i]))

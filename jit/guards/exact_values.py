@@ -8,13 +8,13 @@ import datetime
 import decimal
 import enum
 import struct
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from ...runtime.core.tensor import Tensor
-from ..bytecode.user_code import attributes_of, is_user_defined
+from ..bytecode.user_code import attributes_of, is_a, is_user_defined
 from ..proxies.numpy_scalars import stands_for_number
 from ..proxies.set_layout import layout_of
 
@@ -74,25 +74,28 @@ def exact(x) -> tuple:
     found = _CONTENT.get(kind)
     if found is not None:
         return kind, found(x)
-    if isinstance(x, tuple):
-        return kind, tuple(map(exact, x))
+    if is_a(x, tuple):
+        return kind, tuple(map(exact, tuple.__iter__(x)))
     if kind is set or kind is frozenset:
         return kind, tuple(map(exact, x)), layout_of(x)
-    if isinstance(x, enum.Enum):
+    if is_a(x, enum.Enum):
         return kind, ByIdentity(x)
     if stands_for_number(x):        # to look into one would fix its number
         return kind, ByIdentity(x)
-    if isinstance(x, np.generic):
+    if is_a(x, np.generic):
         return kind, x.dtype.str, x.tobytes()
-    if is_dataclass(x) and kind.__hash__ is not None and kind.__eq__ is not object.__eq__:
+    if hasattr(kind, "__dataclass_fields__") and kind.__hash__ is not None and kind.__eq__ is not object.__eq__:
         return kind, tuple([(f.name, exact(getattr(x, f.name, None))) for f in fields(x)])
-    base = next((b for b in _BASES if isinstance(x, b)), None)
+    base = next((b for b in _BASES if is_a(x, b)), None)
     if base is not None and is_user_defined(kind):
-        return kind, exact(base(x)), tuple([(k, exact(v)) for k, v in attributes_of(x).items()])
+        return kind, exact(PLAIN_OF[base](x)), tuple([(k, exact(v)) for k, v in attributes_of(x).items()])
     return kind, x if _is_compared_well(x, kind) else ByIdentity(x)
 
 
-_BASES = (int, float, str, bytes, complex)       # whose user-defined subclasses count by value
+# Class whose user-defined subclasses count by value -> function that gives the plain value, past their methods.
+PLAIN_OF: dict = {int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__,
+                  bytes: lambda x: bytes.__getitem__(x, slice(None))}
+_BASES = tuple(PLAIN_OF)
 _CONTENT: dict = {
     complex: lambda x: (number_bits(x.real), number_bits(x.imag)),
     range: lambda x: (x.start, x.stop, x.step),
@@ -110,7 +113,7 @@ def _zone(x):
 def _is_compared_well(x, kind) -> bool:
     """Return whether `==` tells all objects of a class apart, and always will. Objects of user classes are compared by
     identity: users may change the class of one, or give the class other methods, while a key holds it."""
-    if isinstance(x, Tensor) or is_user_defined(kind):
+    if is_a(x, Tensor) or is_user_defined(kind):
         return False
     try:
         hash(x)

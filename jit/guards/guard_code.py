@@ -15,7 +15,7 @@ from typing import Any
 
 from ...runtime.state.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING, follow, is_user_function
-from ..bytecode.user_code import dict_of
+from ..bytecode.user_code import dict_of, has_dict
 from .absence import AbsentNames
 from .class_entries import ClassTests, check_of
 from .expectation import is_expectation
@@ -111,7 +111,7 @@ def _may_run_code(owner, name) -> bool:
 
 
 def _absence_test(guard, name):
-    if not hasattr(guard.owner, "__dict__"):
+    if not has_dict(guard.owner) or is_user_function(getattr(type(guard.owner), "__getattribute__", None)):
         return None
     return f"{name(guard.owner)}.__dict__.keys().isdisjoint({name(guard.names)})"
 

@@ -31,6 +31,8 @@ _HELD: dict = {
     "_io.BytesIO": lambda file: file.__getstate__()[:-1],
     "_io.StringIO": lambda file: file.__getstate__()[:-1],
     "decimal.Context": settings_of,
+    "dataclasses.Field": lambda f: (f.name, f.type, f.default, f.default_factory, f.init, f.repr, f.hash, f.compare, f.kw_only,
+                                    dict(f.metadata)),
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
     "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
     "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),

@@ -4,7 +4,7 @@ from types import MethodType
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
-from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
+from ..bytecode.user_code import attributes_of, is_a, is_user_defined, is_user_namespace
 from ..errors.errors import RecordingStatus
 from .arg_pytree import fields_of
 from .object_arguments import TakenApart
@@ -28,7 +28,7 @@ class ArgumentParts:
     def leads_to(self, base, steps, value) -> bool:
         """Return whether steps lead through parts alone to another part, or to a tensor or number in one."""
         owners = [follow(base, steps[:n]) for n in range(len(steps))]
-        is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self._ids
+        is_leaf = is_a(value, Tensor) or is_plain(value) or id(value) in self._ids
         return is_leaf and all(map(self.has_step, owners, steps))
 
     def has_step(self, x, step) -> bool:
@@ -95,7 +95,7 @@ class KnownObjects:
         return id(x) in self.outside or (id(x) in self.modules and id(x) not in self.own) or id(x) in self.passed
 
     def name_of(self, owner) -> str:
-        if isinstance(owner, type):
+        if is_a(owner, type):
             return owner.__qualname__
         return self.outside[id(owner)][1] if id(owner) in self.outside else getattr(owner, "__name__", type(owner).__name__)
 

@@ -19,6 +19,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain, follow
+from ..bytecode.user_code import dict_of, is_a
 from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.numpy_scalars import NUMBERS, fixed, number_of
 from ..proxies.numpy_scalars import now as number_now
@@ -78,7 +79,7 @@ class Location:
     @property
     def first_location(self) -> tuple:
         """The location of the root's value."""
-        return id(self.root), "" if isinstance(self.root, types.CellType) else self.chain.name
+        return id(self.root), "" if is_a(self.root, types.CellType) else self.chain.name
 
     def owner(self):
         """Return (owner of the value, its key there, "cell", "item" or "attr"), or None if nothing can be stored."""
@@ -336,7 +337,7 @@ def load(owner, key, kind):
 
 def held_in(owner, name):
     """Return what an object or a class itself holds under a name, behind what one thread sees there, or MISSING."""
-    found = getattr(owner, "__dict__", {}).get(name, MISSING)
+    found = dict_of(owner).get(name, MISSING)
     return found.hidden if type(found) is ThreadView else found
 
 

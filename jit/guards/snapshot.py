@@ -5,6 +5,7 @@ import os
 import types
 from array import array
 from collections import OrderedDict, defaultdict, deque
+from enum import Enum
 from operator import is_
 from typing import Any
 
@@ -353,9 +354,13 @@ def brief(value) -> str:
         return f"a tensor of shape {list(value.shape)}"
     if is_a(value, np.ndarray):
         return f"an array of {value.dtype}{list(value.shape)}"
-    if type(value) in CONTAINERS and (len(value) > 4 or not is_plain(tuple(getattr(value, "values", value.__iter__)()))):
-        return f"<{type(value).__name__} of {len(value)}>"
-    text = repr(value)
+    kind: Any = type(value)
+    if kind in CONTAINERS and (len(value) > 4 or not is_plain(tuple(getattr(value, "values", value.__iter__)()))):
+        return f"<{kind.__name__} of {len(value)}>"
+    if kind in (tuple, frozenset) and not is_plain(value):
+        return f"<{kind.__name__} of {len(value)}>"
+    is_asked = is_user_defined(kind) and not is_a(value, Enum)       # (its own code would run)
+    text = object.__repr__(value) if is_asked else repr(value)
     return text if len(text) <= 120 else text[:117] + "..."
 
 
@@ -364,4 +369,5 @@ def is_plain(value) -> bool:
     attributes is an object."""
     if is_a(value, _VALUES):
         return not type(value).__dictoffset__
-    return is_a(value, (tuple, frozenset)) and all(is_plain(v) for v in value)
+    base = next((c for c in (tuple, frozenset) if is_a(value, c)), None)
+    return base is not None and all(map(is_plain, base.__iter__(value)))

@@ -67,7 +67,7 @@ class NewObjects:
             return False
         if value_base(kind) is not None:
             return True
-        if isinstance(x, _SINGLE):
+        if is_a(x, _SINGLE):
             return False
         return (id(x) in self._own or hasattr(kind, "__next__")
                 or (kind.__hash__ in _OF_IDENTITY and has_library_methods(kind))
@@ -82,7 +82,7 @@ class NewObjects:
         kind = type(x)
         if kind in _BOUND:          # each lookup makes one
             return any(self.is_new(v) or self._may_be_new(v) for v in (x.__self__, getattr(x, "__func__", None)))
-        if isinstance(x, type):
+        if is_a(x, type):
             return is_user_defined(x) and not self.existed(x) and not _has_name(x)
         if kind is types.ModuleType:
             return not self.existed(x) and sys.modules.get(x.__name__) is not x

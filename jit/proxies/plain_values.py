@@ -8,7 +8,7 @@ from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.user_code import attributes_of, dict_of, is_user_defined
+from ..bytecode.user_code import attributes_of, dict_of, is_a, is_user_defined
 from .numpy_scalars import now
 from .set_layout import give_content, layout_of
 
@@ -20,7 +20,7 @@ def leave_plain(values: list, known):
     stack, seen, copies = [values], dict(known), {}
     while stack:
         x: Any = stack.pop()
-        if id(x) in seen or isinstance(x, _WHOLE):
+        if id(x) in seen or is_a(x, _WHOLE):
             continue
         seen[id(x)] = x
         for value, put in _parts(x):
@@ -32,9 +32,10 @@ def leave_plain(values: list, known):
 
 def plain_value(x: Any):
     """Return the number for which a proxy stands, or an immutable container with numbers in place of proxies."""
-    if isinstance(x, (tuple, frozenset)):
-        items = list(map(plain_value, x))
-        if all(a is b for a, b in zip(items, x)):
+    if is_a(x, (tuple, frozenset)):
+        inside = list(tuple.__iter__(x)) if is_a(x, tuple) else list(x)
+        items = list(map(plain_value, inside))
+        if all(a is b for a, b in zip(items, inside)):
             return x
         return x._make(items) if hasattr(x, "_make") else type(x)(items)        # type: ignore[attr-defined]
     if type(x) is slice:
@@ -60,28 +61,28 @@ def put_plain(x, give, visited=frozenset()):
 
 def _parts(x: Any) -> list:
     """Return (value, function that replaces it, if there is one) for all that an object holds."""
-    if isinstance(x, (list, deque)):
+    if is_a(x, (list, deque)):
         return [(v, partial(x.__setitem__, i)) for i, v in enumerate(x)]
-    if isinstance(x, dict):
+    if is_a(x, dict):
         return [(tuple(dict.items(x)), partial(_set_entries, x))]
-    if isinstance(x, set):
+    if is_a(x, set):
         return [(tuple(x), partial(_set_items, x))]
-    if isinstance(x, (tuple, frozenset)):
+    if is_a(x, (tuple, frozenset)):
         return [(v, None) for v in x]
-    if isinstance(x, functools.partial):
+    if is_a(x, functools.partial):
         return [(x.__reduce__()[2], x.__setstate__)]       # type: ignore[index,attr-defined]
-    if isinstance(x, types.FunctionType):
+    if is_a(x, types.FunctionType):
         return [(cell, None) for cell in x.__closure__ or ()]
-    if isinstance(x, types.CellType):
+    if is_a(x, types.CellType):
         return [(x.cell_contents, partial(setattr, x, "cell_contents"))] if _is_filled(x) else []
-    if isinstance(x, types.MethodType):
+    if is_a(x, types.MethodType):
         return [(x.__self__, None)]
-    if isinstance(x, type):
+    if is_a(x, type):
         return [(v, partial(type.__setattr__, x, k)) for k, v in vars(x).items() if is_user_defined(x) and k[:2] != "__"]
     table = dict_of(x)
     found: list = [(v, partial(table.__setitem__ if k in table else partial(object.__setattr__, x), k))
              for k, v in attributes_of(x).items()] if type(table) is dict else []
-    if isinstance(x, BaseException):
+    if is_a(x, BaseException):
         found += [(x.args, partial(setattr, x, "args")), (x.__cause__, None), (x.__context__, None)]
     return found
 

@@ -18,7 +18,7 @@ from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, follow, static_attribute
-from ..bytecode.user_code import attributes_of, is_a, is_user_defined, is_user_namespace
+from ..bytecode.user_code import attributes_of, has_dict, is_a, is_user_defined, is_user_namespace
 from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
@@ -60,7 +60,7 @@ class DynamicAttributes:
         _, nowhere = self._answer_of_class(question, kind)
         if not (question.by_name or question.kinds or question.names - nowhere or question.names & attributes.keys()):
             return
-        lacking = (self._shadowable(kind, question.names) if hasattr(value, "__dict__") else frozenset()) - attributes.keys()
+        lacking = (self._shadowable(kind, question.names) if has_dict(value) else frozenset()) - attributes.keys()
         if kind is types.ModuleType and "__getattr__" in attributes and not question.names <= attributes.keys():
             self._reads.add_attribute(text, value, "__getattr__", attributes["__getattr__"])
         if question.by_name and any("__getattr__" in vars(c) for c in kind.__mro__):
@@ -160,7 +160,7 @@ class DynamicAttributes:
         self._known.parts.taken.names.add(name)
         if type(name) is str and self._known.existed(owner):
             self._add_name(owner, name)
-        if isinstance(owner, Module):
+        if is_a(owner, Module):
             self._reads.module_reads.add((id(owner), name))
 
     def query_all(self, owner, with_classes: bool):
@@ -178,7 +178,7 @@ class DynamicAttributes:
             self._reads.module_reads.update([(id(owner), name) for name in attributes_of(owner)])
 
     def _see_module(self, owner):
-        if isinstance(owner, Module) and id(owner) in self._known.visited and id(owner) not in self._known.own:
+        if is_a(owner, Module) and id(owner) in self._known.visited and id(owner) not in self._known.own:
             self._reads.walker.see_module(owner)
 
     def add_names(self, owner, with_classes: bool):
@@ -187,7 +187,7 @@ class DynamicAttributes:
         self._reads.conditions.setdefault(place, AttributeNames(owner, self._known.name_of(owner), with_classes))
 
     def _add_name(self, owner, name):
-        kind, text = owner if isinstance(owner, type) else type(owner), self._known.name_of(owner)
+        kind, text = owner if is_a(owner, type) else type(owner), self._known.name_of(owner)
         own = attributes_of(owner)
         is_missing = static_attribute(kind, name) is MISSING
         if is_missing:
@@ -196,13 +196,13 @@ class DynamicAttributes:
             self._reads.add_attributes(kind.__qualname__, kind, (name,))
         else:
             self._reads.add_object_of_class(kind, name)
-        if isinstance(owner, (type, Module)) or self._known.parts.taken.is_apart(owner):      # (these are compared as a whole)
+        if is_a(owner, (type, Module)) or self._known.parts.taken.is_apart(owner):      # (these are compared as a whole)
             return
         if name not in own:
             self._reads.add_absent(text, owner, {name})
             if not is_missing and isinstance(static_attribute(kind, name), types.MemberDescriptorType):
                 self._reads.add_attribute(text, owner, name, MISSING)
-        elif not isinstance(owner, Tensor):
+        elif not is_a(owner, Tensor):
             self._reads.add_attribute(text, owner, name, own[name])
 
 

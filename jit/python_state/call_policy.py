@@ -35,7 +35,16 @@ from ...runtime.state.mode import Defaults, set_default_dtype, tls
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import instructions_of, position_of
-from ..bytecode.user_code import LIBRARIES, is_instance, is_library_data, is_own, is_user_defined, is_user_module
+from ..bytecode.user_code import (
+    LIBRARIES,
+    is_a,
+    is_instance,
+    is_library_data,
+    is_own,
+    is_user_defined,
+    is_user_module,
+    object_of,
+)
 from ..bytecode.uses import ADDED
 from ..errors.errors import RecordingStatus, at
 from ..guards.frames import is_user, works_for_user
@@ -140,6 +149,8 @@ _REASONS = {
     "io": "which works on a file that was opened outside of it; pass what is read as an argument, and write in a function that "
           "is marked with jit.host, or with print()",
 }
+_REASONS["contextvars.Context.run"] = ("which sets context variables for the function that it runs; call that function by "
+                                       "itself, or run the traced function in the context")
 _REASONS["numpy.random"] = _REASONS["random"]
 _ANY_REASON = "which a replay would not do; call it outside, pass its result as an argument, or mark a function with jit.host"
 
@@ -268,7 +279,7 @@ class CallPolicy:
         self._reachable.calls_method(call.function, call.args)
         if self._hashes_tensors:
             self._takes_sets(call)
-        for x in (call.function, getattr(call.function, "__self__", None), *call.operands()):
+        for x in (call.function, object_of(call.function), *call.operands()):
             self._reachable.weak.follow(x)
         for x in call.operands():
             if x is type:
@@ -485,9 +496,9 @@ class CallPolicy:
             self._reads.add_attributes(kind.__qualname__, kind, ("__call__",))
             if not is_user_module(inspect.getattr_static(kind, "__call__").__globals__.get("__name__", "")):
                 self._method(call, function, "__call__", args, kwargs, is_stored=True)
-        elif isinstance(getattr(function, "__self__", None), type):
+        elif is_a(getattr(function, "__self__", None), type):
             self._class_method(call, function, args, kwargs)
-        elif not isinstance(getattr(function, "__self__", None), (types.ModuleType, type(None))):
+        elif not is_a(getattr(function, "__self__", None), (types.ModuleType, type(None))):
             self._bound(call, function, args, kwargs)
         elif args and is_method(function, args[0]):
             self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored=False)
@@ -545,7 +556,7 @@ class CallPolicy:
     def _method(self, call, receiver, name, args, kwargs, is_stored):
         """Decide about a call of a method of an object; `is_stored` tells whether the call finds it bound already."""
         kind: Any = type(receiver)
-        if isinstance(receiver, (Tensor, Module)) or is_own(kind.__module__):
+        if is_a(receiver, (Tensor, Module)) or is_own(kind.__module__):
             return
         if kind is ContextVar:
             self._contexts.called(receiver, name, call.line)

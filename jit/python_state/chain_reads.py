@@ -166,7 +166,7 @@ class ChainReads:
                 if is_argument or not is_changeable(local.get(name)):
                     self._reachable.walk(name, local.get(name), is_argument)
         lasting = [name for name in names if id(local.get(name)) not in known.own and (
-            has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or isinstance(local.get(name), Module) or (
+            has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or is_a(local.get(name), Module) or (
                 is_instance(local.get(name)) and id(local[name]) not in known.outside))]
         if not lasting:
             return
@@ -210,7 +210,7 @@ class ChainReads:
         if chain.root == FREE:
             for cell in cells_of(self._functions.of(frame), frame.f_code, chain.name, value) or [{chain.name: value}]:
                 self.add(chain, cell, value)
-        elif isinstance(value, Tensor):
+        elif is_a(value, Tensor):
             is_others = id(value) in self._known.passed or id(value) in self._known.tensors
             if chain.steps[:1] == (("attr", "__dict__"),):
                 self._known.refuse(LISTED)
@@ -370,7 +370,7 @@ class ChainReads:
     def _is_own_variable(self, chain, root, base) -> bool:
         """Return whether a variable holds an object that the function has put there, and a chain leads from it to nothing from
         before the call."""
-        may_be_made = chain.root != ARGUMENT and not (isinstance(base, _LASTING) or is_plain(base))
+        may_be_made = chain.root != ARGUMENT and not (is_a(base, _LASTING) or is_plain(base))
         if not (may_be_made and self._writes.has_left(Location(chain._replace(steps=()), root).locations_on_path()[-1])):
             return False
         on_the_way = [base, *[follow(base, chain.steps[:n + 1]) for n in range(len(chain.steps))]]
@@ -428,7 +428,7 @@ class ChainReads:
     def _past_modules(self, chain, root, base):
         """Return (chain, root, base) from the first object on a chain that is no module (these are guarded whole), or None."""
         steps, value, owner, first = chain.steps, base, base, ()
-        while isinstance(value, Module) and steps:
+        while is_a(value, Module) and steps:
             self._reachable.see_module(value)
             self.reads.module_reads.add((id(value), steps[0][1]))
             self.reads.order.reads((id(value), steps[0][1]))
@@ -436,7 +436,7 @@ class ChainReads:
                 self.reads.add_class_attribute(value, steps[0][1])
             owner, first = value, steps[:1]
             value, steps = follow(value, steps[:1]), steps[1:]
-        if isinstance(value, Module):
+        if is_a(value, Module):
             self._reachable.see_module(value)
         elif value is not base:
             self.caches.add(value)

@@ -27,8 +27,10 @@ from ..bytecode.user_code import (
     is_a,
     is_instance,
     is_library_data,
+    is_user_defined,
     is_user_namespace,
     modules_below,
+    object_of,
 )
 from ..guards.absence import IMMUTABLE
 from ..guards.arg_pytree import fields_of, is_derived, is_structure
@@ -241,10 +243,11 @@ class Reachable:
 
     def calls_method(self, function, args):
         """Note a call of a function that may be a method of a tensor, with operands or with unknown ones (None)."""
-        bound = getattr(function, "__self__", None)
-        receiver = bound if isinstance(bound, Tensor) else args[0] if args else None
-        if isinstance(receiver, Tensor):
-            self._tensors.calls_method(receiver, getattr(function, "__name__", ""))
+        bound = object_of(function)
+        receiver = bound if is_a(bound, Tensor) else args[0] if args else None
+        if is_a(receiver, Tensor):
+            name = "" if is_user_defined(type(function)) else getattr(function, "__name__", "")
+            self._tensors.calls_method(receiver, name)
 
     def add(self, text, value) -> list:
         """Note an object that is reached, and answer all queries so far; return (text, value) of its parts."""
@@ -300,7 +303,7 @@ class Reachable:
         if type(value) in CONTAINERS or is_a(value, tuple):
             value = self._contents.before(value)        # what the function has put there is its own, or has another source
             has_keys = not is_a(value, tuple) and hasattr(value, "items")       # (a named tuple may have a field of that name)
-            items = value.items() if has_keys else enumerate(value)
+            items = value.items() if has_keys else enumerate(tuple.__iter__(value) if is_a(value, tuple) else value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
             found += [(f"a key of {text}", k) for k in value if not is_plain(k)] if has_keys else []
             if is_argument:
@@ -327,7 +330,7 @@ class Reachable:
                 Snapshot((value.func, value.args, value.keywords), self._inputs), name))
             state: Any = value.__reduce__()[2] if isinstance(value, functools.partial) else (value.func,)
             return [(text, state[0]), (name, value.args), (name, value.keywords)]
-        if type(value) in _BOUND and not isinstance(value.__self__, (Module, types.ModuleType)):
+        if type(value) in _BOUND and not is_a(value.__self__, (Module, types.ModuleType)):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and isinstance(value.__self__, Module):
             self._remember(value.__self__)      # the method may return it, or its parts
@@ -347,12 +350,12 @@ class Reachable:
 
 def is_walked_anywhere(value) -> bool:
     """Return whether an object is no instance, and operations on it read or change what no name in code shows."""
-    return has_operations(value) or isinstance(value, WEAK_CONTAINERS)
+    return has_operations(value) or is_a(value, WEAK_CONTAINERS)
 
 
 def _members_of(text, cls) -> list:
     """Return (text, member) of an enumeration, to which `cls(1)`, `cls["A"]` and loops lead."""
-    if not isinstance(cls, EnumMeta):
+    if not is_a(cls, EnumMeta):
         return []
     members = {id(m): m for m in (*cls._member_map_.values(), *cls._value2member_map_.values())}
     return [(f"{text}.{m.name}", m) for m in members.values()]

@@ -13,7 +13,7 @@ from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
-from ..bytecode.user_code import is_a, is_own, is_user_defined, special_names
+from ..bytecode.user_code import dict_of, has_dict, is_a, is_own, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, has_part
@@ -161,7 +161,7 @@ class ReadLog:
         self.reader = ""                # function whose code is looked at, as file:line
 
     def add(self, chain, root, value):
-        if isinstance(value, np.generic):
+        if is_a(value, np.generic):
             self.add_condition(condition_on("errors"))
         self.guards[id(root), chain] = Guard(chain, root, snapshot(value, self._inputs), self.reader)
 
@@ -229,7 +229,7 @@ class ReadLog:
     def add_special_method(self, code, first):
         """Guard that the class of an object has some code, which starts, as its special method, to which no name in code leads.
         """
-        for kind in (first, type(first)) if isinstance(first, type) else (type(first),):
+        for kind in (first, type(first)) if is_a(first, type) else (type(first),):
             place = id(kind), id(code)
             if place not in self._special:
                 self._special[place] = special_names(kind, code) if is_user_defined(kind) else (), kind, code
@@ -304,13 +304,13 @@ class ReadLog:
             place = "absent", id(owner)
             if place not in self.conditions:
                 self.conditions[place] = AbsentNames(owner, text)
-            asks = {"__getattr__"} - owner.__dict__.keys() if isinstance(owner, types.ModuleType) else set()
+            asks = {"__getattr__"} - owner.__dict__.keys() if is_a(owner, types.ModuleType) else set()
             self.conditions[place].names |= names | asks
 
     def add_unshadowed(self, text, owner, names):
         """Guard that an object has no attributes of its own that come before those of some names in its class."""
-        if not isinstance(owner, type) and hasattr(owner, "__dict__"):
-            self.add_absent(text, owner, frozenset([n for n in names if is_shadowable(type(owner), n)]) - owner.__dict__.keys())
+        if not is_a(owner, type) and has_dict(owner):
+            self.add_absent(text, owner, frozenset([n for n in names if is_shadowable(type(owner), n)]) - dict_of(owner).keys())
 
     def add_condition(self, reading):
         """Add a condition, if there is one, and follow the value that it compares."""

@@ -23,7 +23,7 @@ from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_
 from ..bytecode.identity import asks_identity, tells_apart
 from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
-from ..bytecode.user_code import is_own, is_user_namespace, unwrap_function
+from ..bytecode.user_code import is_a, is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus, ReplacedError, TraceError
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import tensors_of
@@ -289,7 +289,7 @@ class Tracker:
             self.reads.add_hidden(function)
         if code.co_argcount and code.co_varnames[0] in frame.f_locals:
             first = frame.f_locals[code.co_varnames[0]]
-            self.reads.add_method(first if isinstance(first, type) else type(first), code.co_name, functions)
+            self.reads.add_method(first if is_a(first, type) else type(first), code.co_name, functions)
             self.reads.add_special_method(code, first)
 
     def _attribute_queries(self, frame, own) -> frozenset:

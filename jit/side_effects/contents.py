@@ -48,6 +48,7 @@ from ..guards.snapshot import (
     Exactly,
     HeldContent,
     Snapshot,
+    is_plain,
     looks_like,
     same_items,
     same_keys,
@@ -425,11 +426,18 @@ def _is_same_content(a, b) -> bool:
 
 def _dict_targets(container, copy, text):
     now = container.copy()          # others may change it meanwhile: finalizers, signals, threads
-    gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in now]
-    if any(map(is_not, now, [k for k in copy if k in now])):
+    there, before = {id(k): v for k, v in now.items()}, {id(k): v for k, v in copy.items()}     # (no code of keys runs)
+
+    def held(k, by_id, by_key):
+        return by_id[id(k)] if id(k) in by_id else by_key.get(k, MISSING) if is_plain(k) else MISSING
+
+    left = [k for k in copy if held(k, there, now) is not MISSING]
+    gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items()
+            if held(k, there, now) is MISSING]
+    if any(map(is_not, now, left)):
         raise FirstTimeError(f"the order of {text} was changed, which a recording cannot repeat")
-    return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{key_text(k)}]")
-                   for k, v in now.items() if v is not copy.get(k, MISSING)]
+    was = [(k, v, held(k, before, copy)) for k, v in now.items()]
+    return gone + [Target(container, k, "item", b, b, f"{text}[{key_text(k)}]") for k, v, b in was if v is not b]
 
 
 def _list_targets(container, copy, text):

@@ -66,6 +66,10 @@ ERRORS = [Row(*row) for row in (
     ("attribute of an argument", "def f(x):\n    x.tag = 3\n    return x * 2", "attribute tag", "return"),
     ("attribute read of an argument", "X.tag = 2\ndef f(x):\n    return x * x.tag", "attribute tag", "argument"),
     ("generator returned", "def f(x):\n    return (x * i for i in range(3))", "generator", "return tensors"),
+    ("part of an array of objects", "import numpy as np\nA = np.empty(3, object)\ndef f(x):\n    return x, A[1:]",
+     "view of an array of objects", "copy of the array"),
+    ("function run in a context", "import contextvars\nC = contextvars.copy_context()\ndef f(x):\n    return C.run(abs, x)  #!",
+     "sets context variables", "by itself"),
     ("function returned", "def f(x):\n    return lambda: x", "function", "return tensors"),
     ("object with __del__", "class D:\n    def __init__(self):  #!\n        self.a = 1\n    def __del__(self): pass\n"
      "def f(x):\n    D()\n    return x * 2", "__del__", "outside"),

@@ -1067,6 +1067,11 @@ def turn(i):
     if i == 3: b.name = "nnnnn"
     if i == 4: B.__getstate__ = lambda s: {"a": 1}
     if i == 5: B.__reduce__ = lambda s: (str, ("a",))
+### locale_strcoll
+def fn(x): return x, locale.strcoll("a", "B") > 0, locale.strxfrm("a"), locale.localeconv()["decimal_point"]
+def turn(i):
+    try: locale.setlocale(locale.LC_ALL, ("C", "C.UTF-8")[i % 2])
+    except locale.Error: pass
 ### strftime_
 def fn(x): return x, time.strftime("%A", (2020, 1, 1, 0, 0, 0, 2, 1, 0)), datetime.date(2020, 1, 1).strftime("%c")
 def turn(i):
@@ -1473,15 +1478,603 @@ def fn(x): return x * _g(_a)
 def turn(i):
     if i == 3: _P.register(_A)
 def after(i, r): pass
+### count_hash
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A(); d = {a: 1.}
+def fn(x): return x * d[a]
+### count_hash_arg
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A()
+def args(i): return ingot.ones(2), a
+def fn(x, a): return x
+### count_hash_result
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A()
+def fn(x): return x, a
+### count_hash_key_arg
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A(); d = {a: 1}
+def args(i): return ingot.ones(2), d
+def fn(x, d): return x, len(d)
+### count_hash_set
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+s = {A(), A()}
+def fn(x): return x, len(s), [type(v).__name__ for v in s]
+### count_hash_set_arg
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+s = {A(), A()}
+def args(i): return ingot.ones(2), s
+def fn(x, s): return x, len(s)
+### count_hash_frozen
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+s = frozenset([A(), A()])
+def fn(x): return x, len(s), s
+### count_hash_tuple
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+s = (A(), 1)
+def fn(x): return x, len(s), s
+### count_hash_tuple_arg
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+s = (A(), 1)
+def args(i): return ingot.ones(2), s
+def fn(x, s): return x, len(s)
+### count_hash_written
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A(); d = {}
+def fn(x): d["k"] = a; return x
+### count_hash_list
+n = [0]
+class A:
+    def __hash__(s): n[0] += 1; return 1
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A(); d = []
+def fn(x): d.append(a); return x
+### count_eq_list
+n = [0]
+class A:
+    def __eq__(s, o): n[0] += 10; return s is o
+a = A(); d = [a]
+def fn(x): return x, len(d), d, d[0]
+### count_getattribute
+n = [0]
+class A:
+    w = 2.
+    def __getattribute__(s, k): n[0] += 1; return object.__getattribute__(s, k)
+a = A()
+def fn(x): return x * a.w
+### count_getattribute_list
+n = [0]
+class A:
+    w = 2.
+    def __getattribute__(s, k): n[0] += 1; return object.__getattribute__(s, k)
+l = [A()]
+def fn(x):
+    for a in l: x = x * a.w
+    return x
+### count_getattribute_ret
+n = [0]
+class A:
+    def __init__(s): s.w = 2.
+    def __getattribute__(s, k): n[0] += 1; return object.__getattribute__(s, k)
+a = A()
+def fn(x): return x, a
+### count_getattribute_new
+n = [0]
+class A:
+    def __init__(s): s.w = 2.
+    def __getattribute__(s, k): n[0] += 1; return object.__getattribute__(s, k)
+def fn(x): a = A(); return x * a.w
+### count_getattribute_new_ret
+n = [0]
+class A:
+    def __init__(s): s.w = 2.
+    def __getattribute__(s, k): n[0] += 1; return object.__getattribute__(s, k)
+def fn(x): a = A(); return x, a
+### count_getattr
+n = [0]
+class A:
+    def __getattr__(s, k): n[0] += 1; return 5.
+a = A()
+def fn(x): return x * a.w
+### count_getattr_log
+log = []
+class A:
+    def __getattr__(s, k):
+        log.append(k)
+        if k[:2] == "__": raise AttributeError(k)
+        return 5.
+a = A(); l = [a]; d = {"a": a}
+def fn(x): return x * a.w * l[0].z * d["a"].y, a
+### count_getattr_arg
+log = []
+class A:
+    def __getattr__(s, k):
+        log.append(k)
+        if k[:2] == "__": raise AttributeError(k)
+        return 5.
+a = A()
+def args(i): return ingot.ones(2), a
+def fn(x, a): return x * a.w
+### count_getattr_ret_new
+log = []
+class A:
+    def __getattr__(s, k):
+        log.append(k)
+        if k[:2] == "__": raise AttributeError(k)
+        return 5.
+def fn(x): a = A(); return x * a.w, a
+### count_getattr_call
+log = []
+class A:
+    def __getattr__(s, k):
+        log.append(k)
+        if k[:2] == "__": raise AttributeError(k)
+        return lambda x: x * 2
+a = A()
+def fn(x): return a.foo(x)
+### count_getattr_callable
+log = []
+class A:
+    def __getattr__(s, k):
+        log.append(k)
+        if k[:2] == "__": raise AttributeError(k)
+        return 3
+    def __call__(s, x): return x * 2
+a = A()
+def fn(x): return a(x)
+### count_getattr_passed
+log = []
+class A:
+    def __getattr__(s, k):
+        log.append(k)
+        if k[:2] == "__": raise AttributeError(k)
+        return 3
+a = A()
+def g(x, a): return x * a.k
+def fn(x): return g(x, a), isinstance(a, A), type(a) is A, a is a, bool(a), [a], hasattr(a, "q")
+### count_len
+n = [0]
+class A:
+    def __len__(s): n[0] += 1; return 2
+a = A()
+def fn(x): return x * len(a), a, (x + 1 if a else x)
+### count_bool
+n = [0]
+class A:
+    def __bool__(s): n[0] += 1; return True
+a = A(); l = [a]
+def fn(x): return x * (2 if a else 1), l, l[0]
+### count_index
+n = [0]
+class A:
+    def __index__(s): n[0] += 1; return 1
+a = A()
+def fn(x): return x[a], [1, 2][a], x.sum(a - 1 if False else 0), x.reshape(a, -1)
+### count_float
+n = [0]
+class A:
+    def __float__(s): n[0] += 1; return 1.5
+a = A()
+def fn(x): return x * float(a)
+### count_iter
+n = [0]
+class A:
+    def __iter__(s): n[0] += 1; return iter([1, 2])
+a = A()
+def fn(x): return x * sum(a), [*a], a
+### count_getitem
+n = [0]
+class A:
+    def __getitem__(s, i):
+        n[0] += 1
+        if i > 2: raise IndexError
+        return i
+a = A()
+def fn(x): return x * sum(a), a[1], a
+### count_contains
+n = [0]
+class A:
+    def __contains__(s, i): n[0] += 1; return True
+a = A()
+def fn(x): return x * (1 in a), a
+### count_call
+n = [0]
+class A:
+    def __call__(s, x): n[0] += 1; return x * 2
+a = A()
+def fn(x): return a(x)
+### count_repr
+n = [0]
+class A:
+    def __repr__(s): n[0] += 1; return "A"
+a = A(); l = [a]
+def fn(x): return x, l, a
+def turn(i):
+    if i == 3: l.append(A())
+### count_repr_fail
+n = [0]
+class A:
+    def __repr__(s): n[0] += 1; raise ValueError
+a = A(); l = [a]
+def fn(x): return x, l, a
+def turn(i):
+    global a
+    if i == 3: l.append(A())
+    if i == 4: a = A()
+### count_property
+n = [0]
+class A:
+    @property
+    def p(s): n[0] += 1; return 2.
+a = A(); l = [a]
+def fn(x): return x * a.p * l[0].p, a
+### count_descr
+n = [0]
+class D:
+    def __get__(s, o, c): n[0] += 1; return 3.
+class A: p = D()
+a = A(); l = [a]
+def fn(x): return x * a.p * l[0].p, a
+### count_setattr
+n = [0]
+class A:
+    def __setattr__(s, k, v): n[0] += 1; object.__setattr__(s, k, v)
+a = A()
+def fn(x): a.w = x.sum().item(); return x
+### count_class_prop
+n = [0]
+class A:
+    @property
+    def __class__(s): n[0] += 1; return int
+a = A(); l = [a]
+def fn(x): return x, l, a, isinstance(a, int)
+### count_instancecheck
+n = [0]
+class M(type):
+    def __instancecheck__(c, o): n[0] += 1; return True
+class A(metaclass=M): pass
+a = A(); l = [a]
+def fn(x): return x, l, a, isinstance(3, A)
+### count_subclasscheck
+n = [0]
+class M(type):
+    def __subclasscheck__(c, o): n[0] += 1; return True
+class A(metaclass=M): pass
+a = A(); l = [a]; k = A
+def fn(x): return x, l, a, issubclass(int, A), k
+### count_meta_iter
+n = [0]
+class M(type):
+    def __iter__(c): n[0] += 1; return iter([1])
+    def __len__(c): n[0] += 1; return 0
+    def __bool__(c): n[0] += 1; return False
+class A(metaclass=M): w = 2.
+a = A(); l = [A]
+def fn(x): return x * A.w * a.w, a, l, sum(A)
+### count_module_getattr
+n = [0]
+m = types.ModuleType("fuzzed_mm"); sys.modules["fuzzed_mm"] = m
+def _ga(k):
+    n[0] += 1
+    if k[:2] == "__": raise AttributeError(k)
+    return 5.
+m.__getattr__ = _ga
+def fn(x): return x * m.foo
+### count_dict_missing
+n = [0]
+class D(dict):
+    def __missing__(s, k): n[0] += 1; return 2.
+    def __getitem__(s, k): n[0] += 10; return dict.__getitem__(s, k)
+    def __iter__(s): n[0] += 100; return dict.__iter__(s)
+    def keys(s): n[0] += 1000; return dict.keys(s)
+    def items(s): n[0] += 10000; return dict.items(s)
+    def __len__(s): n[0] += 100000; return dict.__len__(s)
+    def values(s): n[0] += 10 ** 6; return dict.values(s)
+    def get(s, k, d=None): n[0] += 10 ** 7; return dict.get(s, k, d)
+    def __contains__(s, k): n[0] += 10 ** 8; return dict.__contains__(s, k)
+d = D(a=1.); l = [d]
+def fn(x): return x * d["a"] * d["q"], d, l
+### count_list_sub
+n = [0]
+class L(list):
+    def __getitem__(s, k): n[0] += 10; return list.__getitem__(s, k)
+    def __iter__(s): n[0] += 100; return list.__iter__(s)
+    def __len__(s): n[0] += 100000; return list.__len__(s)
+    def __eq__(s, o): n[0] += 10 ** 6; return list.__eq__(s, o)
+d = L([1., 2.]); l = [d]
+def fn(x): return x * d[0], d, l
+### count_list_sub_arg
+n = [0]
+class L(list):
+    def __getitem__(s, k): n[0] += 10; return list.__getitem__(s, k)
+    def __iter__(s): n[0] += 100; return list.__iter__(s)
+    def __len__(s): n[0] += 100000; return list.__len__(s)
+    def __eq__(s, o): n[0] += 10 ** 6; return list.__eq__(s, o)
+d = L([1., 2.])
+def args(i): return ingot.ones(2), d
+def fn(x, d): return x * d[0], d
+### count_tuple_sub
+n = [0]
+class T(tuple):
+    def __getitem__(s, k): n[0] += 10; return tuple.__getitem__(s, k)
+    def __iter__(s): n[0] += 100; return tuple.__iter__(s)
+    def __len__(s): n[0] += 1000; return tuple.__len__(s)
+    def __eq__(s, o): n[0] += 10000; return tuple.__eq__(s, o)
+    def __hash__(s): n[0] += 100000; return 1
+d = T([1., 2.]); l = [d]
+def fn(x): return x * d[0], d, l
+### count_tuple_sub_arg
+n = [0]
+class T(tuple):
+    def __getitem__(s, k): n[0] += 10; return tuple.__getitem__(s, k)
+    def __iter__(s): n[0] += 100; return tuple.__iter__(s)
+    def __len__(s): n[0] += 1000; return tuple.__len__(s)
+    def __eq__(s, o): n[0] += 10000; return tuple.__eq__(s, o)
+    def __hash__(s): n[0] += 100000; return 1
+d = T([1., 2.])
+def args(i): return ingot.ones(2), d
+def fn(x, d): return x * d[0], d
+### count_str_sub
+n = [0]
+class S(str):
+    def __eq__(s, o): n[0] += 1; return str.__eq__(s, o)
+    def __hash__(s): n[0] += 10; return str.__hash__(s)
+    def __len__(s): n[0] += 100; return str.__len__(s)
+    def __str__(s): n[0] += 1000; return "z"
+    def __iter__(s): n[0] += 10000; return str.__iter__(s)
+d = S("ab"); l = [d]
+def fn(x): return x, d, l, (d,)
+### count_str_sub_arg
+n = [0]
+class S(str):
+    def __eq__(s, o): n[0] += 1; return str.__eq__(s, o)
+    def __hash__(s): n[0] += 10; return str.__hash__(s)
+    def __len__(s): n[0] += 100; return str.__len__(s)
+    def __str__(s): n[0] += 1000; return "z"
+    def __iter__(s): n[0] += 10000; return str.__iter__(s)
+d = S("ab")
+def args(i): return ingot.ones(2), d
+def fn(x, d): return x, d
+### count_int_sub
+n = [0]
+class I(int):
+    def __eq__(s, o): n[0] += 1; return int.__eq__(s, o)
+    def __hash__(s): n[0] += 10; return int.__hash__(s)
+    def __index__(s): n[0] += 100; return int.__index__(s)
+    def __int__(s): n[0] += 1000; return int.__int__(s)
+    def __bool__(s): n[0] += 10000; return True
+    def __float__(s): n[0] += 10 ** 5; return 2.
+d = I(3); l = [d]
+def fn(x): return x, d, l, (d,)
+### count_int_sub_arg
+n = [0]
+class I(int):
+    def __eq__(s, o): n[0] += 1; return int.__eq__(s, o)
+    def __hash__(s): n[0] += 10; return int.__hash__(s)
+    def __index__(s): n[0] += 100; return int.__index__(s)
+    def __int__(s): n[0] += 1000; return int.__int__(s)
+    def __bool__(s): n[0] += 10000; return True
+    def __float__(s): n[0] += 10 ** 5; return 2.
+d = I(3)
+def args(i): return ingot.ones(2), d
+def fn(x, d): return x, d
+### count_dc_eq
+n = [0]
+@dataclass(eq=False)
+class A:
+    k: int
+    def __eq__(s, o): n[0] += 1; return s.k == o.k
+    def __hash__(s): n[0] += 10; return s.k
+a = A(1)
+def args(i): return ingot.ones(2), A(1)
+def fn(x, a): return x * a.k
+### count_dc_eq_out
+n = [0]
+@dataclass(eq=False)
+class A:
+    k: int
+    def __eq__(s, o): n[0] += 1; return s.k == o.k
+    def __hash__(s): n[0] += 10; return s.k
+a = A(1); l = [a]
+def fn(x): return x * a.k * l[0].k, a
+### count_fmt
+n = [0]
+class A:
+    def __format__(s, f): n[0] += 1; return "q"
+a = A(); l = [a]
+def fn(x): return x, f"{a}", l
+### count_del
+class A:
+    def __init__(s): s.k = 1
+    def __delattr__(s, k): log.append(k); object.__delattr__(s, k)
+log = []
+a = A()
+def fn(x): a.t = 1; del a.t; return x
+### count_reduce
+n = [0]
+class A:
+    def __reduce__(s): n[0] += 1; return (A, ())
+    def __copy__(s): n[0] += 10; return s
+    def __deepcopy__(s, m): n[0] += 100; return s
+    def __sizeof__(s): n[0] += 1000; return 5
+    def __dir__(s): n[0] += 10000; return []
+a = A(); l = [a]
+def fn(x): return x, a, l
+### np_like
+n = [0]
+class A:
+    def __array__(s, dtype=None, copy=None): n[0] += 1; return np.ones(2)
+a = A(); l = [a]
+def fn(x): return x + ingot.as_tensor(np.asarray(a)), l
+### torch_function_like
+n = [0]
+class A:
+    @classmethod
+    def __torch_function__(cls, f, t, a=(), k=None): n[0] += 1; return 5
+a = A(); l = [a]
+def fn(x): return x, l, a
+### weakref_eq
+n = [0]
+class A:
+    def __eq__(s, o): n[0] += 1; return True
+    def __hash__(s): n[0] += 10; return 2
+a = A(); r = weakref.ref(a)
+def fn(x): return x, r() is a, r
+### iter_user
+n = [0]
+class It:
+    def __init__(s): s.k = 0
+    def __iter__(s): n[0] += 1; return s
+    def __next__(s):
+        n[0] += 10; s.k += 1
+        if s.k > 3: raise StopIteration
+        return s.k
+def fn(x): return x * sum(It())
+### ctx_user
+n = [0]
+class C:
+    def __enter__(s): n[0] += 1; return s
+    def __exit__(s, *a): n[0] += 10
+c = C()
+def fn(x):
+    with c: return x * 2
+### ctx_run
+ctx = contextvars.copy_context()
+v = contextvars.ContextVar("v", default=1.)
+def g(x): return x * v.get()
+def fn(x): return ctx.run(g, x)
+### ctx_run_new
+v = contextvars.ContextVar("v", default=1.)
+def g(x): v.set(4.); return x * v.get()
+def fn(x): return contextvars.copy_context().run(g, x), v.get()
+### del_descr
+class D:
+    def __get__(s, o, c): return 3.
+    def __set__(s, o, v): pass
+class A: p = D()
+a = A()
+def fn(x): return x * a.p
+def turn(i):
+    if i == 3: del D.__set__
+    if i == 4: a.p = 7.
+### del_descr_inside
+class D:
+    def __get__(s, o, c): return 3.
+    def __set__(s, o, v): pass
+class A: p = D()
+a = A()
+def fn(x): del D.__set__; return x * a.p
+def turn(i):
+    if i: D.__set__ = lambda s, o, v: None
+### dc_field_type
+@dataclass
+class A: k: int
+def fn(x): return x, dataclasses.fields(A)[0].type
+def turn(i):
+    if i == 3: A.__dataclass_fields__["k"].type = float
+### dc_field_meta
+@dataclass
+class A: k: int = field(default=1, metadata={"unit": "m"})
+def fn(x): return x, dataclasses.fields(A)[0].metadata["unit"], dataclasses.fields(A)[0].name
+def turn(i):
+    if i == 3: A.__dataclass_fields__["k"].metadata = types.MappingProxyType({"unit": "s"})
+### setattr_name
+class A: pass
+a = A(); names = ["p", "q"]
+def fn(x):
+    for n in names: setattr(a, n, x.sum().item())
+    return x
+def turn(i):
+    if i == 3: names.append("r")
+### setattr_dyn
+class A: pass
+a = A(); k = 0
+def fn(x): setattr(a, f"step{k}", k); return x
+def turn(i):
+    global k
+    k = i % 3
+### setattr_arg
+class A: pass
+a = A()
+def args(i): return ingot.ones(2), a
+def fn(x, o): setattr(o, "v", 1.0); return x
+### setattr_arg_new
+class A: pass
+def args(i): return ingot.ones(2), A()
+def fn(x, o): setattr(o, "v", 1.0); return x
+### setattr_ns
+ns = types.SimpleNamespace()
+def fn(x):
+    for k, v in {"a": 1, "b": 2}.items(): setattr(ns, k, v)
+    return x * ns.a
+### setattr_class
+class A: pass
+def fn(x): setattr(A, "w", 2.); return x * A.w
+### setattr_module
+m = types.ModuleType("fuzzed_m"); sys.modules["fuzzed_m"] = m
+def fn(x): setattr(m, "w", 2.); return x * m.w
+### setattr_partial
+class A: pass
+a = A()
+put = functools.partial(setattr, a)
+def fn(x): put("k", 3); return x * a.k
+### setattr_map
+class A: pass
+a = A()
+def fn(x): list(map(setattr, [a, a], ["p", "q"], [1, 2])); return x * a.p * a.q
+### object_setattr
+@dataclass(frozen=True)
+class A: k: int
+a = A(1)
+def fn(x): object.__setattr__(a, "k", a.k + 1); return x * a.k
+### vars_update
+class A: pass
+a = A()
+def fn(x): vars(a).update(p=1, q=2); return x * a.p
+### dict_update
+class A: pass
+a = A()
+def fn(x): a.__dict__.update({"p": 1.}); a.__dict__["q"] = 5; return x * a.p * a.q
 '''
 
 PROGRAMS = parsed(_TEXT)
 
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
-    "bytesio", "cell_made", "class_", "ctx", "ctxvar", "ctypes_", "ctypes_array", "ctypes_struct", "date_sub", "decimal_sub",
-    "event", "exception", "frac_sub", "func", "gen", "gettext_", "itemsview", "iter_", "keysview", "lock", "masked", "match",
-    "matrix", "memoryview_fresh", "memoryview_outside", "meth", "mimetypes_", "module_", "np_finfo", "np_nditer", "np_void",
-    "np_void_made", "npf_sub", "nt_class", "obj", "object_array_write_item", "object_array_write_list", "partial",
-    "path_sub", "prop", "proxy", "recarray", "rnd", "rng", "stringio", "struct_", "struct_array", "sub_key",
-    "subclass_array", "subclass_array_fresh", "thread_local", "valuesview", "weak", "weakset_made", "zip_",))
+    "bytesio", "cell_made", "class_", "count_getattribute_new_ret", "ctx", "ctx_run", "ctxvar", "ctypes_", "ctypes_array",
+    "ctypes_struct", "date_sub", "decimal_sub", "event", "exception", "frac_sub", "func", "gen", "gettext_", "itemsview",
+    "iter_", "keysview", "lock", "masked", "match", "matrix", "memoryview_fresh", "memoryview_outside", "meth", "mimetypes_",
+    "module_", "np_finfo", "np_nditer", "np_void", "np_void_made", "npf_sub", "nt_class", "obj", "object_array_write_item",
+    "object_array_write_list", "partial", "path_sub", "prop", "proxy", "recarray", "rnd", "rng", "stringio", "struct_",
+    "struct_array", "sub_key", "subclass_array", "subclass_array_fresh", "thread_local", "valuesview", "weak", "weakref_eq",
+    "weakset_made", "zip_",))
