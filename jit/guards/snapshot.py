@@ -196,14 +196,14 @@ class Apart(Exactly):
 
 
 class ArraySnapshot(Expectation):
-    """Content of a NumPy array, and whether code may write to it; that of an array of objects by what is expected of each."""
+    """Content of a NumPy array, and whether code may write to it. Objects in it count as those in a list."""
 
     __slots__ = ("circle", "copy", "is_writeable", "items")
 
     def __init__(self, a, inputs=None, around=()):
         self.copy, self.is_writeable, self.circle = a.copy(), a.flags.writeable, None
         around = (*around, (a, self))
-        self.items = tuple([snapshot(v, inputs, around) for v in a.flat]) if a.dtype == object else None
+        self.items = [snapshot(v, inputs, around) for v in _objects_in(a)] if a.dtype.hasobject else None
 
     def matches(self, now) -> bool:
         old = self.copy
@@ -211,11 +211,16 @@ class ArraySnapshot(Expectation):
                 and now.flags.writeable is self.is_writeable):
             return False
         if self.items is not None:
-            return (self.circle is None or self.circle.matches(now)) and all(map(looks_like, now.flat, self.items))
-        return not old.dtype.hasobject and now.tobytes() == old.tobytes()
+            return (self.circle is None or self.circle.matches(now)) and all(map(looks_like, _objects_in(now), self.items))
+        return now.tobytes() == old.tobytes()
 
     def __repr__(self):
         return f"<array of {self.copy.dtype}{list(self.copy.shape)}>"
+
+
+def _objects_in(a) -> list:
+    """Return the objects in an array, row by row; records as tuples."""
+    return a.reshape(-1).tolist()
 
 
 def share_memory(a, x) -> bool:

@@ -16,6 +16,7 @@ import ingot
 from ingot import jit, nn
 from ingot.jit.guards.exact_values import are_exact, exact
 from seeds import seeds
+from side_by_side import vec
 
 UTC, CET = datetime.UTC, datetime.timezone(datetime.timedelta(hours=1))
 Pair, Couple = namedtuple("Pair", "a"), namedtuple("Couple", "a")
@@ -345,3 +346,45 @@ def test_order_in_modules(read, change):
     got, traced = life(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+
+
+OBJECT_USES = {
+    "item": lambda array, x: x * array[0],
+    "text": lambda array, x: x * (2 if array[1] == "a" else 3),
+    "is None": lambda array, x: x * (2 if array[2] is None else 3),
+    "length of an item": lambda array, x: x * len(array[3]),
+    "tensor": lambda array, x: x * array[4],
+    "size": lambda array, x: x * len(array) * array.shape[0],
+    "loop": lambda array, x: x * sum([1 if v is None else 2 for v in array]),
+    "list": lambda array, x: x * array.tolist()[0],
+    "part": lambda array, x: x * array[:1].sum(),
+    "item by item()": lambda array, x: x * array.item(0),
+    "comparison": lambda array, x: x * (array[:2] == 1).sum(),
+}
+OBJECT_CHANGES = {
+    "number": lambda array: array.__setitem__(0, 5),
+    "bits": lambda array: array.__setitem__(0, 1.0),
+    "text": lambda array: array.__setitem__(1, "b"),
+    "none": lambda array: array.__setitem__(2, 0),
+    "list": lambda array: array[3].append(1),
+    "tensor": lambda array: array.__setitem__(4, vec(3.0, 3.0, 3.0)),
+    "nothing": lambda array: None,
+}
+
+
+@pytest.mark.parametrize("change", OBJECT_CHANGES)
+@pytest.mark.parametrize("name", OBJECT_USES)
+def test_arrays_of_objects_count_by_what_they_hold(name, change):
+    def life(wrap):
+        array = np.empty(5, dtype=object)
+        array[:] = [1, "a", None, [1, 2], vec()]
+        step = wrap(lambda x: OBJECT_USES[name](array, x))
+        found = []
+        for i in range(5):
+            y = step(vec())
+            found.append((str(y.dtype), y.tolist()))
+            if i == 2:
+                OBJECT_CHANGES[change](array)
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)
