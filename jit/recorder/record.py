@@ -242,7 +242,7 @@ class Recorder:
     def plain(self, op, args, params):
         """Return operands and parameters with the values of lazy scalars, unless the graph computes with these."""
         if params:
-            params = {name: x.number if type(x) is SymScalar else forced(x) for name, x in params.items()}
+            params = {name: _plain_param(x) for name, x in params.items()}
         return operands(op, args), params
 
     def operand(self, x, dtype):
@@ -408,6 +408,13 @@ class Recorder:
         self.optimizers.schedules.settle()
         self.links.release()
         self.swaps.release()
+
+
+def _plain_param(x):
+    """Return a parameter with the values of lazy scalars, also in tuples such as sizes."""
+    if type(x) is tuple:
+        return tuple(map(_plain_param, x))
+    return x.number if type(x) is SymScalar else forced(x)
 
 
 def _tell_observers(op, args, params, out, line):

@@ -380,3 +380,52 @@ def test_tensors_of_nested_sizes(make):
         want, got = make(x), traced(x)
         assert (got.tolist(), got.dtype) == (want.tolist(), want.dtype)
     assert traced.stats()["compiles"] <= 2
+
+
+SIZES = {
+    "ones": ingot.ones,
+    "zeros": ingot.zeros,
+    "empty": lambda n: ingot.empty(n).fill_(1),
+    "full": lambda n: ingot.full((n, 2), 3.0),
+    "rand": lambda n: ingot.rand(n) < 2,
+    "new_ones": lambda n: ingot.ones(1).new_ones(n, 2),
+    "expand": lambda n: ingot.ones(1).expand(n),
+    "repeat": lambda n: ingot.arange(2).repeat(n),
+    "reshape": lambda n: ingot.ones(12).reshape(n, -1),
+    "view": lambda n: ingot.ones(12).view(-1, n),
+    "arange": ingot.arange,
+    "eye": ingot.eye,
+    "narrow": lambda n: ingot.arange(12).narrow(0, 0, n),
+    "slice": lambda n: ingot.arange(12)[:n],
+    "split": lambda n: list(ingot.arange(12).split(n)),
+    "unfold": lambda n: ingot.arange(12).unfold(0, n, n),
+    "pad": lambda n: F.pad(ingot.ones(2), (n, 1)),
+    "roll": lambda n: ingot.arange(12).roll(n),
+    "topk": lambda n: ingot.arange(12).topk(n)[0],
+    "chunk": lambda n: list(ingot.arange(12).chunk(n)),
+    "unflatten": lambda n: ingot.arange(12).unflatten(0, (n, -1)),
+    "repeat_interleave": lambda n: ingot.arange(2).repeat_interleave(n),
+    "one_hot": lambda n: F.one_hot(ingot.tensor([0]), n),
+    "select": lambda n: ingot.arange(12)[n],
+    "linspace": lambda n: ingot.linspace(0, 1, n),
+}
+
+
+@pytest.mark.parametrize("before", ["print", "append", "nothing"])
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_read_behind_a_side_effect_is_that_of_eager_mode(name, before):
+    def life(wrap):
+        log = []
+
+        def step(x):
+            if before == "print":
+                print(end="")
+            elif before == "append":
+                log.append(1)
+            n = int(x.sum())
+            return SIZES[name](n)
+
+        step = wrap(step)
+        return [plain(step(ingot.tensor([float(n)]))) for n in (3, 4, 3, 6, 2, 3)], log
+
+    assert life(jit.trace) == life(lambda f: f)
