@@ -52,6 +52,11 @@ def is_root(t) -> bool:
     return whole_of(t) is t
 
 
+def is_written_unchecked(t) -> bool:
+    """Return whether a tensor is `.data` or a view of it: writes are not checked against what was saved for gradients."""
+    return (t if t._base is None else t._base)._is_data
+
+
 def history_of_base(t) -> tuple:
     """Return whether a tensor is a view, and the kind of its base's history: "leaf", "node" or None."""
     node = (t if t._base is None else t._base)._node

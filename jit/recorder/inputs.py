@@ -221,16 +221,16 @@ class LayoutLog:
     def strides_read(self, t: Tensor):
         """The function reads the strides of a tensor, which depend on the layout and sizes of the memory that it views."""
         self._pin_sizes(t)
-        self._query_root(t, layout_of)
+        self.query_root(t, layout_of)
 
     def offset_read(self, t: Tensor, is_whole: bool):
         """The function reads where a tensor begins in its memory; `is_whole` if it is all of that memory. The answer depends on
         the layout, and on the sizes and numbers that the tensor's views use."""
         if is_whole:
-            self._query_root(t, is_root)
+            self.query_root(t, is_root)
             return
         self._pin_sizes(t)
-        self._query_root(t, layout_of)
+        self.query_root(t, layout_of)
 
     def _pin_sizes(self, t):
         """Make the sizes and numbers that the views up to a tensor use conditions."""
@@ -243,9 +243,10 @@ class LayoutLog:
     def asked(self, t: Tensor, query: Callable):
         """The function asks a question of a tensor, or of the input in whose memory it is a view."""
         r = self._recorder
-        (self._query_root if id(t) in r.swaps.swapped or r.inputs.position_of(t) is None else self.query)(t, query)
+        (self.query_root if id(t) in r.swaps.swapped or r.inputs.position_of(t) is None else self.query)(t, query)
 
-    def _query_root(self, t, query):
+    def query_root(self, t, query):
+        """Record the answer of a query on the input in whose memory a tensor lies."""
         cell = self._recorder.link(t).cell
         if self._recorder.inputs.is_from(cell, "argument", "captured"):
             self.answers[cell.source, query] = query(cell.root)

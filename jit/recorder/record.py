@@ -33,6 +33,7 @@ from ..bytecode.user_code import modules_below
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user, unprofiled
 from ..guards.guards import Condition
+from ..guards.memory_order import is_written_unchecked
 from ..host.host_call import record
 from ..proxies.lazy_scalars import forced, operand, operands
 from ..proxies.numpy_scalars import SymScalar
@@ -327,6 +328,7 @@ class Recorder:
         value = self.fitted(src, link.value.aval)
         cell = link.cell
         if not cell.version and cell.root is not None:
+            self.layouts.query_root(dst, is_written_unchecked)
             cell.by_root = base_of(dst) is base_of(cell.root) and not self.gradients.is_detached(cell.root)
         cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
         cell.version += 1

@@ -5,8 +5,9 @@ from collections import Counter
 from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ..guards.guard_code import quick_check
-from ..guards.memory_order import memory_order, overlapping
+from ..guards.memory_order import is_written_unchecked, memory_order, overlapping
 from ..proxies.data_sizes import conditions_before_call, hints_before_call
+from ..recorder.recording import base_of
 from ..replay.segment_tree import Tree
 from .tensor_conditions import TensorConditions, joined
 
@@ -159,8 +160,9 @@ def _leaf_kind(node):
 
 
 def sharing(leaves):
-    """Return which arguments share a storage: for each the first position with its storage, with its part of it, and of itself;
-    None if all differ and are on the host. Arguments on devices add their devices."""
+    """Return which arguments share a storage; None if all differ and are on the host. For each, this is the first position with
+    its storage, with its part of it, of itself, and with its base; whether it is that base, and whether writes are unchecked.
+    Arguments on devices add their devices."""
     if not all([t._a.__class__ is not DeviceArray for t in leaves]):  # noqa: C419  (quicker than a generator)
         return tuple([place_of(t._a) for t in leaves]), _shared(leaves)
     return _shared(leaves)
@@ -177,10 +179,13 @@ def _shared(leaves):
         return overlaps or None
     parts: dict = {}
     itself: dict = {}
+    bases: dict = {}
     for i, t in enumerate(leaves):
         parts.setdefault(_part(t._a), i)
         itself.setdefault(id(t), i)
-    return tuple([(first[id(t._storage)], parts[_part(t._a)], itself[id(t)]) for t in leaves]), overlaps
+        bases.setdefault(id(base_of(t)), i)
+    return tuple([(first[id(t._storage)], parts[_part(t._a)], itself[id(t)], bases[id(base_of(t))], t._base is None,
+                   is_written_unchecked(t)) for t in leaves]), overlaps
 
 
 def _part(a):

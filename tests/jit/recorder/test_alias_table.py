@@ -1,12 +1,14 @@
 """Arguments, captured tensors and gradients that share memory. Traced calls agree with eager ones, and so do gradients that are
 read afterwards."""
 
+import itertools
 import random
 
 import pytest
 
 import ingot
 from ingot import jit, nn, optim
+from ingot.ir.errors import AutogradError
 from side_by_side import numbers, plain
 
 VIEWS = [lambda b: b[:4], lambda b: b[2:6], lambda b: b[1:9:2], lambda b: b, lambda b: b.view(3, 4)[1],
@@ -504,3 +506,123 @@ def test_memory_of_several_arguments_that_is_written_and_lost_is_refused(change)
     with pytest.raises(jit.TraceError, match="several tensors"):
         a = ingot.ones(2, 3)
         jit.trace(fn)(a, a[0])
+
+
+above = ingot.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+
+
+def without_history(view):
+    def made(t):
+        with ingot.no_grad():
+            return view(t)
+
+    return made
+
+
+BASES = {
+    "plain": lambda: ingot.tensor([1.0, 2.0, 3.0, 4.0]),
+    "history": lambda: above * 2,
+    "leaf": lambda: ingot.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True),
+    "data": lambda: ingot.tensor([1.0, 2.0, 3.0, 4.0]).data,
+}
+ALIASES = {
+    "itself": lambda t: t,
+    "data": lambda t: t.data,
+    "detached": lambda t: t.detach(),
+    "view": lambda t: t.view(-1),
+    "slice": lambda t: t[:],
+    "data of data": lambda t: t.data.data,
+    "view of data": lambda t: t.data[:],
+    "data of view": lambda t: t[:].data,
+    "view without history": without_history(lambda t: t[:]),
+    "view as itself": lambda t: t.view_as(t),
+    "strided": lambda t: t.as_strided((4,), (1,)),
+    "view of detached": lambda t: t.detach()[:],
+    "another": lambda t: t.detach().clone(),
+}
+
+
+def written_behind_a_square(a, b):
+    squared = a * a
+    b.mul_(2)
+    return squared
+
+
+def written_without_history(a, b):
+    squared = a * a
+    with ingot.no_grad():
+        b.mul_(2)
+    return squared
+
+
+USES = {
+    "read": lambda a, b: a * 2 + b,
+    "first written": lambda a, b: [a.mul_(2), b * 1][1],
+    "second written": lambda a, b: [b.mul_(2), a * 1][1],
+    "written behind a square": written_behind_a_square,
+    "written without history": written_without_history,
+    "is view of the other": lambda a, b: a * (2 if b._base is a else 3),
+    "is no view": lambda a, b: a * (2 if b._base is None else 3) * (2 if b.is_leaf else 3),
+    "requires grad": lambda a, b: a * (2 if b.requires_grad else 3),
+    "returned": lambda a, b: b,
+    "slice": lambda a, b: b[:2],
+    "square": lambda a, b: b * b,
+}
+
+
+def life_of_aliases(wrap, use, base, aliases) -> list:
+    use, found = wrap(use), []
+    for alias in aliases:
+        a = BASES[base]()
+        b = ALIASES[alias](a)
+        saved = [(a * a) if a.requires_grad else a * above, b * above]
+        try:
+            made = use(a, b)
+        except jit.TraceError:
+            raise
+        except Exception as error:
+            found.append((type(error).__name__, str(error)))
+            continue
+        found.append([[(t.tolist(), t.requires_grad, t.is_leaf, t._version, t._base is None, t._base is a, t is a, t is b)
+                       for t in (a, b, made)], [gradients_above(t) for t in (*saved, made)]])
+    return found
+
+
+def gradients_above(t):
+    above.grad = None
+    try:
+        t.sum().backward(retain_graph=True)
+    except AutogradError as error:
+        return str(error).partition(" ")[0]
+    return None if above.grad is None else above.grad.tolist()
+
+
+@pytest.mark.drawn(150)
+@pytest.mark.parametrize("first, then", [*itertools.permutations(ALIASES, 2)])
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("use", USES)
+def test_two_arguments_over_one_memory_count_by_the_way_they_share_it(use, base, first, then):
+    aliases = first, first, then, then, first
+    try:
+        found = life_of_aliases(jit.trace, USES[use], base, aliases)
+    except jit.TraceError as error:
+        assert ("memory that came in as several tensors" if "written" in use else "the attribute _base") in str(error)
+    else:
+        assert found == life_of_aliases(lambda f: f, USES[use], base, aliases)
+
+
+WRITTEN = {name: alias for name, alias in ALIASES.items() if name not in ("strided", "another")}
+
+
+@pytest.mark.parametrize("first, then", [*itertools.permutations(WRITTEN, 2)])
+def test_an_argument_that_is_written_counts_by_whether_writes_are_checked(first, then):
+    def life(wrap):
+        double, found = wrap(lambda t: [t.mul_(2), None][1]), []
+        for alias in (first, first, then, then, first):
+            t = BASES["plain"]()
+            saved = t * above
+            double(ALIASES[alias](t))
+            found.append((t._version, gradients_above(saved)))
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)
