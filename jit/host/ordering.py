@@ -196,7 +196,7 @@ class HostLog:
         roots = {c.source: c.root for c in recorder.inputs.cells}
         memory = {id(c.root._storage): "a tensor" for c in recorder.inputs.cells if c.version}
         leaves = [roots[s.position] for s in recorder.gradients.leaves.values()
-                  if s.position in roots and (s.was_set or not s.is_as_before())]
+                  if s.position in roots and s.is_changed]
         stored = self._writes.targets
         changed = [t for t in [*stored.values(), *self._writes.modules.targets(stored)] if t.is_changed]
         return (memory, {id(t._storage): "a gradient" for t in leaves}, {t.place: t.text for t in changed},

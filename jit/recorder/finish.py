@@ -11,7 +11,7 @@ from .alias_table import share_inputs, share_memory
 from .backward import backward_of, is_freed, key_of
 from .inputs import OUTSIDE, overlap_error
 from .outputs import output_of
-from .recording import Gradient, Link, Recording, Write, base_of
+from .recording import Gradient, Link, Recording, Write, base_of, kind_of_gradient
 from .tape import shared_memories, tape_of
 
 
@@ -45,6 +45,7 @@ def _effects_of(recorder, results) -> tuple:
                   joined=recorder.aliases.wholes, bases=recorder.aliases.bases)
     r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
     r.methods = recorder.layouts.methods
+    results += [g for g in gradients.left_as_results() if not any(t is g for t in results)]
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     share_inputs(recorder, results, r.outputs)
     r.rebinds = [(position, replace(o, rewritten=_has_new_history(recorder, position, t)))
@@ -62,20 +63,15 @@ def _effects_of(recorder, results) -> tuple:
     r.clashes = swaps.clashes(r.updates)
     r.cleared = gradients.cleared_positions()
     gradients.guard_hooks()
-    for s in [s for s in gradients.leaves.values() if s.position is not None]:
-        if s.was_read:
-            r.leaves.append((s.position, s.kind))
-        if s.was_set or not s.is_as_before():
-            r.grads.append((s.position, Gradient.of(recorder, s.gradient, results)))
+    states = [s for s in gradients.leaves.values() if s.position is not None]
+    r.leaves = [(s.position, s.kind) for s in states if s.was_read]
     r.turns, r.retained, r.detached = gradients.turns(), sorted(gradients.retained), gradients.detached_positions()
-    new = {position for position, g in r.grads if g is not None and g.make is None}
-    dense = {s.position: s.gradient for s in gradients.leaves.values() if s.position in new}
+    changed = [s for s in states if s.is_changed]
     before = _with_history(recorder, results, r.outputs)
     tape = tape_of(recorder, before)
-    share_memory(recorder, results, r.outputs, dense.values(), [m.cell for m in tape.memories])
-    position_of = {id(g): position for position, g in dense.items()}
-    r.outputs = [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
-                 for t, o in zip(results, r.outputs)]
+    dense = [s.gradient for s in changed if kind_of_gradient(s.gradient) not in (None, True)]
+    share_memory(recorder, results, r.outputs, dense, [m.cell for m in tape.memories])
+    r.grads = [(s.position, Gradient.of(recorder, s.gradient, results)) for s in changed]
     return r, before, tape
 
 
@@ -174,8 +170,6 @@ def _check_hooks_of_views(recorder, results, outputs):
 
 def _has_new_history(recorder, position, t) -> bool:
     """Return whether an input got another history than it came with, and still has it."""
-    if recorder.inputs.sources[position].kind == "grad" or t._node is None:
-        return False
-    if t._node is recorder.inputs.histories.get(position):
+    if t._node is None or t._node is recorder.inputs.histories.get(position):
         return False
     return position not in recorder.gradients.changed or not t.is_leaf

@@ -4,6 +4,7 @@ import weakref
 from dataclasses import dataclass
 from operator import attrgetter
 
+from ...ir.dim_order import order_of
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.function import FunctionNode
@@ -15,7 +16,7 @@ from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import hooks_guard
-from .recording import LeafState, Link, Saved
+from .recording import LeafState, Link, Saved, kind_of_gradient
 
 
 def has_kept_gradient(t: Tensor) -> bool:
@@ -109,7 +110,7 @@ class GradientLog:
         self.changed: dict = {}                 # position of an input: (tensor, whether it required grad at first)
         self._first_gradients: list = []        # (tensor with a leaf, its state, weak reference to its first gradient)
         self._fixed: dict = {}                  # id of such a tensor: gradient, the same tensor at each call
-        self._cleared: list | None = None       # positions of leaves whose gradient was dropped before the first operator
+        self._cleared: list | None = None       # states of leaves whose gradient was dropped before the first operator
 
     # Leaves.
 
@@ -287,15 +288,29 @@ class GradientLog:
     def leaf_set(self, leaf: Leaf):
         self.leaves[id(leaf)].was_set = True
 
+    def left_as_results(self) -> list:
+        """Return the dense gradients left on leaves that are no new tensors of their own: those from outside or over such
+        memory, with a history, or in memory that is shared or not row-major."""
+        found, seen = [], set()
+        for s in [*self.leaves.values()]:
+            g = s.gradient
+            if s.position is not None and s.is_changed and kind_of_gradient(g) not in (None, True):
+                cell = self._recorder.link(g).cell
+                if g._node is not None or order_of(g._a) is not None or id(cell) in seen or cell.root is not None:
+                    found.append(g)
+                seen.add(id(cell))
+        return found
+
     def operator_runs(self):
         """An operator runs: at the first one, remember which gradients were dropped before."""
         if self._cleared is None:
-            self._cleared = [s.position for s in self.leaves.values() if s.was_set and s.gradient is None]
+            self._cleared = [s for s in self.leaves.values() if s.was_set and s.gradient is None]
 
     def cleared_positions(self) -> list:
-        """Return the positions of leaves whose gradient was dropped before the first operator, and is never looked up."""
-        read = {s.what for s in self._recorder.inputs.sources if s.kind == "grad"}
-        return [p for p in self._cleared or () if p is not None and p not in read]
+        """Return the positions of leaves whose gradient was dropped before the first operator, is never looked up, and does not
+        come back."""
+        read = {None, *[s.what for s in self._recorder.inputs.sources if s.kind == "grad"]}
+        return [s.position for s in self._cleared or () if s.position not in read and s.is_changed]
 
     # Changes of `requires_grad` and `retain_grad()`.
 

@@ -72,7 +72,7 @@ class InputTable:
         order = order_of(t._a) if source.kind == "argument" else None
         if order is not None and t._a.transpose(order).flags.c_contiguous:
             self.orders[position] = order
-        self.set_history(position, t._node if source.kind in ("argument", "captured") else None)
+        self.set_history(position, None if source.kind == "base" else t._node)
         cell = t._storage.cell = Cell(r, value, t, position, began=t._storage.version)
         self.cells.append(cell)
         r.links.tie_outside(t, Link(r, cell, (), value))

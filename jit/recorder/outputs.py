@@ -84,7 +84,6 @@ class Output:
     requires_grad: bool
     freed: bool = False                     # a backward inside of the function has used up its history
     device: Any = None                      # of new memory; None on the host
-    gradient_of: int | None = None          # position of the input whose new gradient this very tensor is
     memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
     is_window: bool = False                 # it came there by `set_()`, not by `.data`; of the same
     leaf: NewLeaf | None = None            # state of a leaf that the function made

@@ -9,6 +9,7 @@ from ...ir.symbols.scope import Scope
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
+from ..guards.memory_order import memory_order
 
 
 @dataclass(slots=True, eq=False)
@@ -190,15 +191,20 @@ def base_of(t: Tensor) -> Tensor:
     return t if t._base is None else t._base
 
 
-def kind_of_gradient(g) -> bool | None:
-    """Return whether a gradient is sparse; None if there is none."""
-    return None if g is None else type(g) in PARTS
+def kind_of_gradient(g) -> Any:
+    """Return None for no gradient, True for a sparse one, False for a row-major one without a history; for others, whether it
+    is a leaf (None without a history), and its order in memory."""
+    if g is None or type(g) in PARTS:
+        return None if g is None else True
+    if g._node is None:
+        return False if g._a.flags.carray else (None, memory_order(g._a))
+    return type(g._node) is Leaf, memory_order(g._a)
 
 
 @dataclass(frozen=True)
 class Gradient:
     """A gradient: one value, or the values of its parts and the function that makes it of them (`core/composite_tensors.py`).
-    `result_numbers` holds the numbers of results that are its parts."""
+    `result_numbers` holds the numbers of results that are its parts, or that are the gradient itself."""
 
     values: tuple
     make: Any = None
@@ -209,11 +215,14 @@ class Gradient:
         """Return the record of a gradient, while its recorder listens."""
         if g is None:
             return None
-        if type(g) not in PARTS:
-            return Gradient((recorder.value_of(g),))
-        parts, make = PARTS[type(g)](g)
+        parts, make = PARTS[type(g)](g) if type(g) in PARTS else ((g,), None)
         result_numbers = tuple([next((i for i, t in enumerate(results) if t is part), None) for part in parts])
         return Gradient(tuple(map(recorder.value_of, parts)), make, result_numbers)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is a dense tensor that is no result."""
+        return self.make is None and self.result_numbers == (None,)
 
     def over(self, numbers) -> "Gradient":
         return replace(self, values=tuple([numbers[v] for v in self.values]))
@@ -290,7 +299,10 @@ class LeafState:
         t = self.resting
         return self.leaf.grad if t is None or t._node is self.leaf else t._retained_grad
 
-    def is_as_before(self) -> bool:
-        """Return whether the gradient is the tensor that was found."""
+    @property
+    def is_changed(self) -> bool:
+        """Whether the gradient is another tensor than the one that was found; None counts as another one if it was set."""
         now = self.gradient
-        return now is None if self._before is None else now is not None and self._before() is now
+        if now is None:
+            return self.was_set or self._before is not None
+        return self._before is None or now is not self._before()

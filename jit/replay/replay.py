@@ -268,6 +268,11 @@ class Replay:
                 Tensor.retain_grad(t)
         for position in finish.detached:
             self.tensors[position].detach_()
+        for (position, g), at in zip(finish.grads, work.hand[2]):
+            if g is not None and not g.is_new:
+                parts = [made[i] if i is not None else wrap(self._value(slot, where, arrays))
+                         for slot, i, where in zip(g.values, g.result_numbers, at)]
+                self._give_gradient(position, g.assemble(parts, self.plain))
         return made
 
     def _make_results(self, finish, work, arrays) -> tuple:
@@ -276,20 +281,13 @@ class Replay:
         for position, on in finish.turns:
             if position not in finish.turned_late:
                 self.tensors[position].requires_grad_(on)
-        new = {}
         for (position, g), at in zip(finish.grads, grads):
-            if g is None or g.make is None:
-                new[position] = None if g is None else wrap(self._value(g.values[0], at[0], arrays))
-                self._give_gradient(position, new[position])
-        made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None or o.is_late else
-                self._result(slot, o, at, arrays) for (slot, o), at in zip(finish.outputs, results)]
+            if g is None or g.is_new:
+                self._give_gradient(position, None if g is None else wrap(self._value(g.values[0], at[0], arrays)))
+        made = [None if o.part is not None or o.is_late else self._result(slot, o, at, arrays)
+                for (slot, o), at in zip(finish.outputs, results)]
         for i, o in finish.parts:
             made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
-        for (position, g), at in zip(finish.grads, grads):
-            if g is not None and g.make is not None:
-                parts = [made[i] if i is not None else wrap(self._value(slot, where, arrays))
-                         for slot, i, where in zip(g.values, g.result_numbers, at)]
-                self._give_gradient(position, g.assemble(parts, self.plain))
         if finish.differential is None:
             return made, ()
         if self._ends is None:

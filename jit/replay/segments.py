@@ -186,7 +186,7 @@ class Finish:
             return len(wanted) - 1
 
         self._late = {}
-        results = [owned(slot, o.order) if o.source is None and o.gradient_of is None and o.part is None else None
+        results = [owned(slot, o.order) if o.source is None and o.part is None else None
                    for slot, o in self.outputs]
         updates = []
         for position, slot in self.updates:

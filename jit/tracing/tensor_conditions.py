@@ -235,11 +235,10 @@ class GradientConditions:
         for source, kind, is_looked_up in self._others:
             t = source.what if source.kind == "captured" else _tensor_of(source, arguments)
             now = t.grad if isinstance(t, Tensor) else None
-            is_sparse = kind_of_gradient(now)
-            if is_sparse is not kind:
-                return ("a gradient that was None is set, or the other way round" if None in (is_sparse, kind) else
-                        "a gradient that was dense is sparse, or the other way round")
-            if is_looked_up and kind is False:
+            found = kind_of_gradient(now)
+            if found != kind:
+                return _change_of_gradient(kind, found)
+            if is_looked_up and kind is not None and kind is not True:
                 looked_up.append(now)
         if looked_up and writes and self._share_memory(looked_up, arguments, storages):
             return "a gradient lies in memory that the function uses otherwise, too"
@@ -252,6 +251,14 @@ class GradientConditions:
         memories = {id(g._shared or g) for g in gradients}
         return (len(memories) < len(gradients) or not memories.isdisjoint(storages)
                 or not memories.isdisjoint([id(t._shared or t) for t in arguments]))
+
+
+def _change_of_gradient(before, now) -> str:
+    if None in (before, now):
+        return "a gradient that was None is set, or the other way round"
+    if True in (before, now):
+        return "a gradient that was dense is sparse, or the other way round"
+    return "a gradient has a history that it had not, or lies in memory in another order, or the other way round"
 
 
 def _origin(sources, position) -> Source:
