@@ -1,5 +1,6 @@
 """ONNX models cost their readers, and the first run, time and memory in proportion to their size."""
 
+import contextlib
 import random
 import time
 import tracemalloc
@@ -45,6 +46,28 @@ def test_wrong_integers(number, request):
             reader_seeds.run_onnx_with(data, [np.ones((2, 3), np.float32)])
         except Exception as e:
             raise AssertionError(f"{place}, --seed {request.config.option.seed}") from e
+
+
+def texts_of(message) -> set:
+    """Return the texts in a message and those inside of it, as bytes."""
+    found: set = set()
+    for field, value in message.ListFields():
+        inside = value if field.is_repeated else [value]
+        if field.message_type is not None:
+            found.update(*map(texts_of, inside))
+        elif field.cpp_type == field.CPPTYPE_STRING:
+            found.update(text.encode() if isinstance(text, str) else text for text in inside)
+    return found - {b""}
+
+
+@pytest.mark.drawn(5)
+@pytest.mark.parametrize("number", range(len(mutated_onnx.models())))
+def test_texts_that_are_no_utf8(number):
+    data = mutated_onnx.models()[number]
+    for text in texts_of(mutated_onnx.onnx.ModelProto.FromString(data)):
+        word = bytes([len(text)])
+        with contextlib.suppress(IngotError):
+            repr(jit.from_onnx(data.replace(word + text, word + b"\xff" * len(text))))
 
 
 def chain(operators: int, read: bool) -> bytes:
