@@ -84,7 +84,9 @@ def _encode(text, encoding):
 
 
 def _bytearray(data=b"", encoding=None):
-    return bytearray(_encode(data, encoding) if isinstance(data, str) else bytes(data) if not isinstance(data, int) else b"")
+    if isinstance(data, int):
+        raise FileError("a bytearray of a number of zeros")      # which no pickle of a bytearray is
+    return bytearray(_encode(data, encoding) if isinstance(data, str) else bytes(data))
 
 
 def _defaultdict(factory=None, items=()):

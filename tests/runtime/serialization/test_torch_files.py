@@ -176,6 +176,7 @@ def test_legacy_files_of_other_systems_are_refused(system):
     tp.Call("builtins.eval", "1"), tp.Call("builtins.getattr", 1, "real"), tp.Call("os.system", "true"),
     tp.Call("torch._utils._rebuild_tensor", 1, 2, 3, 4), tp.Call("torch.float32"), tp.Call("torch.FloatStorage"),
     tp.Call("collections.defaultdict", tp.Global("torch.Size")), tp.Call("_codecs.encode", "x", "rot13"),
+    tp.Call("__builtin__.bytearray", 5),
     tp.Call("torch._tensor._rebuild_from_type_v2", tp.Global("builtins.list"), 1, (), None),
     tp.Call("builtins.list", [1], state={"a": 1}), tp.Call("builtins.bytearray", 1 << 60, state=1),
 ])
