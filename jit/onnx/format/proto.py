@@ -14,6 +14,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import FileError
+from ....runtime.serialization.read_budget import ReadBudget
 
 # Element types: ONNX's numbers, and the field of a TensorProto that holds them when they are not raw.
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
@@ -55,6 +56,24 @@ def dtype_of(number: int, where: str) -> dt.DType:
 # Reading.
 
 
+class DataFolder:
+    """The folder of a model's external data. Many tensors may lie in the same bytes, so they take from one budget."""
+
+    def __init__(self, path: Path):
+        self.path, self.sizes = path, dict[Path, int]()
+        self.budget = ReadBudget("the data beside the model", 0)
+
+    def read(self, path: Path, offset: int, length: int) -> bytes:
+        """Return some bytes of a file."""
+        if path not in self.sizes:
+            self.sizes[path] = path.stat().st_size
+            self.budget.grow(self.sizes[path])
+        self.budget.take_bytes(length, f"a tensor in {path.name!r}")
+        with path.open("rb") as f:
+            f.seek(offset)
+            return f.read(length)
+
+
 def read_model(source) -> tuple:
     """Return (the model, the folder of its external data or None) from a path, bytes, or a parsed model."""
     onnx = package()
@@ -63,7 +82,7 @@ def read_model(source) -> tuple:
     folder, name = None, "the ONNX model"
     if not isinstance(source, (bytes, bytearray, memoryview)):
         path = Path(source)
-        folder, name, source = path.resolve().parent, str(path), path.read_bytes()
+        folder, name, source = DataFolder(path.resolve().parent), str(path), path.read_bytes()
     try:
         model = onnx.ModelProto.FromString(bytes(source))
     except Exception as e:
@@ -136,7 +155,7 @@ def _external(tensor, name, folder, size):
     entries = {entry.key: entry.value for entry in tensor.external_data}
     if folder is None:
         raise FileError(f"{name} is kept in a file beside the model; give the path of the model instead of its bytes")
-    path = _inside(folder, entries.get("location", ""), name)
+    path = _inside(folder.path, entries.get("location", ""), name)
     try:
         offset, length = int(entries.get("offset", "0")), int(entries.get("length", str(size)))
     except ValueError:
@@ -144,9 +163,7 @@ def _external(tensor, name, folder, size):
     if offset < 0 or length != size or offset + length > path.stat().st_size:
         raise FileError(f"{name} needs {size} bytes, the file says {length} at {offset} of the {path.stat().st_size} in "
                         f"{path.name}")
-    with path.open("rb") as f:
-        f.seek(offset)
-        return f.read(length)
+    return folder.read(path, offset, length)
 
 
 def _inside(folder, location, name):

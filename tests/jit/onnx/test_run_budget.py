@@ -70,6 +70,25 @@ def test_texts_that_are_no_utf8(number):
             repr(jit.from_onnx(data.replace(word + text, word + b"\xff" * len(text))))
 
 
+def test_tensors_that_share_external_data_have_one_limit(tmp_path):
+    """A data file of 1 MiB is as many MiB as tensors name it."""
+    (tmp_path / "data").write_bytes(bytes(1 << 20))
+    proto, helper = mutated_onnx.onnx, mutated_onnx.helper
+    for count, fits in ((20, True), (40, False)):
+        tensors = []
+        for i in range(count):
+            t = proto.TensorProto(name=f"w{i}", data_type=1, dims=[1 << 18], data_location=proto.TensorProto.EXTERNAL)
+            t.external_data.add(key="location", value="data")
+            tensors.append(t)
+        node = helper.make_node("Sum", [t.name for t in tensors], ["y"])
+        graph = helper.make_graph([node], "g", [], [hostile_onnx.value("y")], tensors)
+        path = tmp_path / "m.onnx"
+        path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString())
+        refused = contextlib.nullcontext() if fits else pytest.raises(FileError, match="in 'data'")
+        with config.override(read_limit=LIMIT), refused:
+            assert jit.from_onnx(path)().shape == (1 << 18,)
+
+
 def chain(operators: int, read: bool) -> bytes:
     """Return a model whose operators give results of 4 MiB one after the other; `read`: all are read at the end."""
     nodes = [hostile_onnx.node("Tile", ["x", "s"], ["v0"]),
