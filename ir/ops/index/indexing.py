@@ -486,6 +486,6 @@ def _infer_repeat_index(repeats, *, total):
     return Aval((total,), dt.int64)
 
 
-repeat_index = op("repeat_index", infer=_infer_repeat_index, ref=_repeat_index, vjp=NO_GRAD, lower=Host(), traits=("exact",),
-                  bounds=lambda repeats, *, total: [(0, 0, total + 1)],
+repeat_index = op("repeat_index", infer=_infer_repeat_index, ref=_repeat_index, vjp=NO_GRAD, lower=Host(),
+                  traits=("exact", "refuses"), bounds=lambda repeats, *, total: [(0, 0, total + 1)],
                   doc="Each position as often as its count says; the counts add up to `total`.")

@@ -70,7 +70,7 @@ def _eig_vjp(g, out, x, *, needs):
 
 eig = op("eig", infer=of_matrix("eig", lambda x: (_values_of(x), _in_complex(x))),
          ref=lapack("eig", lambda x: tuple(_complex(r) for r in np.linalg.eig(x))), vjp=_eig_vjp,
-         saves=(0,), lower=Host(), traits=("gaps",),
+         saves=(0,), lower=Host(), traits=("gaps", "refuses"),
          batch=LEADING, doc="Eigenvalues and eigenvectors of length 1, in no order, of any square matrix; complex.")
 
 
@@ -81,7 +81,7 @@ def _eigvals_vjp(g, out, x, *, needs):
 
 
 eigvals = op("eigvals", infer=of_matrix("eigvals", _values_of), ref=lapack("eigvals", lambda x: _complex(np.linalg.eigvals(x))),
-             vjp=_eigvals_vjp, saves=(1,), lower=Host(),
+             vjp=_eigvals_vjp, saves=(1,), lower=Host(), traits=("refuses",),
              batch=LEADING, doc="Eigenvalues, in no order, of any square matrix; complex.")
 
 # Roots of symmetric positive matrices. Their gradients solve X Y + Y X = G, which equal eigenvalues do not disturb.
@@ -113,7 +113,8 @@ def _sylvester_vjp(g, out, x, right, *, needs):
 
 
 sylvester = op("sylvester", infer=_infer_sylvester, ref=lapack("sylvester", _sylvester), vjp=_sylvester_vjp, saves=(0, 1),
-               lower=Host(), batch=LEADING, doc="Y with x @ Y + Y @ x = g, for Hermitian positive x (its Hermitian part).")
+               lower=Host(), batch=LEADING, traits=("refuses",),
+               doc="Y with x @ Y + Y @ x = g, for Hermitian positive x (its Hermitian part).")
 
 
 def _root(x):
@@ -123,7 +124,7 @@ def _root(x):
 
 matrix_sqrth = op("matrix_sqrth", infer=of_matrix("matrix_sqrth"), ref=lapack("matrix_sqrth", _root),
                   vjp=textbook(lambda g, out, x, *, needs: (symmetric(sylvester(out, g)),)), saves=(0,), lower=Host(),
-                  batch=LEADING,
+                  batch=LEADING, traits=("refuses",),
                   doc="The Hermitian positive root of a Hermitian positive matrix (of its Hermitian part).")
 
 
@@ -155,4 +156,4 @@ def _polar_vjp(g, out, x, *, needs):
 
 
 polar = op("polar", infer=_infer_polar, ref=lapack("polar", _polar), vjp=_polar_vjp, saves=(0,), lower=Host(), batch=LEADING,
-           doc="U with orthonormal columns and H, Hermitian and not negative, with U @ H = x.")
+           traits=("refuses",), doc="U with orthonormal columns and H, Hermitian and not negative, with U @ H = x.")

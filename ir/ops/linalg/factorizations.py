@@ -176,7 +176,7 @@ def _turned(x, *, rcond):
 
 pinv = op("pinv", infer=of_matrix("pinv", _turned, False),
           ref=lapack("pinv", _pinv), vjp=textbook(lambda g, out, x, *, rcond, needs: (pinv_gradient(g, out, x),)), saves=(0, 1),
-          lower=Host(), batch=LEADING, numbers=("rcond",),
+          lower=Host(), batch=LEADING, numbers=("rcond",), traits=("refuses",),
           doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
 
 
@@ -198,6 +198,7 @@ def _pinv_above(x, atol, rtol):
 
 pinv_above = op("pinv_above", infer=_infer_pinv_above, ref=lapack("pinv", _pinv_above), saves=(0, 1), lower=Host(),
                 vjp=textbook(lambda g, out, x, atol, rtol, *, needs: (pinv_gradient(g, out, x), None, None)), batch=LEADING,
+                traits=("refuses",),
                 doc="The pseudo-inverse; singular values up to atol or rtol times the largest are 0, for each matrix.")
 
 def _infer_lstsq(a, b, *, rcond):
@@ -229,7 +230,7 @@ def _lstsq_vjp(g, out, a, b, *, rcond, needs):
 
 
 lstsq = op("lstsq", infer=_infer_lstsq, ref=lapack("lstsq", _lstsq), vjp=_lstsq_vjp, saves=(1, 2), lower=Host(), batch=LEADING,
-           numbers=("rcond",),
+           numbers=("rcond",), traits=("refuses",),
            doc="The shortest x with the least |a @ x - b|, and how many singular values are above rcond times the largest.")
 
 

@@ -184,7 +184,7 @@ def _grouped_vjp(g, out, x, y, ends, *, needs):
 
 grouped_matmul = op(
     "grouped_matmul", infer=_infer_grouped, ref=lambda x, y, ends: grouped_products(_by_numpy, x, y, ends), vjp=_grouped_vjp,
-    saves=(1, 2, 3), lower=Host(), traits=("autocast_low",), bounds=_grouped_bounds,
+    saves=(1, 2, 3), lower=Host(), traits=("autocast_low", "refuses"), bounds=_grouped_bounds,
     flops=lambda args, outs, params: 2 * prod(args[0].shape[-2:]) * args[1].shape[-1],
     doc="Group g ends at ends[g] and begins where the one before ends. Of a matrix x and one y for each group: rows of x in "
         "group g times y[g]. Of one x for each group and a matrix y: x[g] times the columns of y in group g. Of two matrices: "

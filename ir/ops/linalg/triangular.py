@@ -254,6 +254,7 @@ def _permutation(pivots, like, *, rows):
 
 
 permutation = op("permutation", infer=_infer_permutation, ref=_permutation, vjp=NO_GRAD, lower=Host(),
+                 traits=("refuses",),
                  doc="The matrix P of the exchanged rows that lu_factor gives, in the dtype of a second argument.")
 
 

@@ -142,7 +142,7 @@ def _class_weight(target, weight, *, ignore_index, classes, dtype):
 
 
 class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
-                  batch=Images((0,)), bounds=_given_classes,
+                  traits=("refuses",), batch=Images((0,)), bounds=_given_classes,
                   doc="Each row's class weight (1 without weights), 0 for ignored rows.")
 
 

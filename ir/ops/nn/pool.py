@@ -74,11 +74,12 @@ plane_take = op(
     "plane_take", infer=_infer_take, ref=_take,
     vjp=(lambda g, out, x, indices: plane_put(g, indices, size=x.shape[2:], accumulate=True), None),
     lower=Template("gather"), batch=IMAGES, bounds=lambda x, indices: [(1, 0, prod(x.shape[2:]))],
-    traits=("exact",), doc="The elements at flat indices into each (n, c) plane.")
+    traits=("exact", "refuses"), doc="The elements at flat indices into each (n, c) plane.")
 plane_put = op(
     "plane_put", infer=_infer_put, ref=_put,
     vjp=(lambda g, out, x, indices, *, size, accumulate: plane_take(g, indices), None),
     lower=Template("scatter"), batch=IMAGES, bounds=lambda x, indices, *, size, accumulate: [(1, 0, prod(size))],
+    traits=("refuses",),
     doc="Zeros of spatial `size` with each value at its flat index in its plane; values that meet are added if `accumulate`, "
         "else the last one stays.")
 

@@ -253,8 +253,9 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 def _ones(chance, generator, dtype):
     """Return 1 with the probability in each element, else 0."""
     if tls.m.special or not chance.numel():
-        check_probabilities(chance, "bernoulli")
-        return drawn_from_next(_ones_below, generator, None, chance, dtype=dtype)
+        ones = drawn_from_next(_ones_below, generator, None, chance, dtype=dtype)
+        check_probabilities(chance, "bernoulli")        # once drawn, as below
+        return ones
     ones, low, high = drawn_from_next(_ones_and_extremes, generator, None, chance, dtype=dtype)
     _check_extremes(low.item(), high.item(), "bernoulli")
     return ones
@@ -321,8 +322,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
     shape, how = (*weights.shape[:-1], num_samples), (_search_in_sums if replacement else _first_by_scores)
     if tls.m.special or weights._a.__class__ is DeviceArray or not weights.numel():
+        drawn = drawn_from_next(how, generator, None, weights, shape=shape)
         _check_weights(of_every_sample(lambda p: not p.numel() or bool(untaped(_are_weights, p)), input))
-        return deliver(drawn_from_next(how, generator, None, weights, shape=shape), out, "multinomial")
+        return deliver(drawn, out, "multinomial")
     drawn, *found = drawn_from_next(_CHECKED[how], generator, None, weights, shape=shape)
     least, most, most_of_rows = [v.item() for v in found]
     _check_weights(least >= 0 and most < math.inf and most_of_rows > 0)     # extremes are nan if a weight is
