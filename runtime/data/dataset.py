@@ -4,9 +4,13 @@ import bisect
 import math
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.ops.core.shape import select
 from ..api.register.register import FUNCTIONS
-from ..core.tensor import Tensor, wrap
+from ..core.dispatch import as_view
+from ..core.tensor import Tensor
 from ..state.messages import warn
 from ..state.mode import tls
 
@@ -42,7 +46,7 @@ class TensorDataset(Dataset):
         self.tensors = tensors
 
     def __getitem__(self, index):
-        if type(index) is int and tls.m.recorder is None:
+        if type(index) is int and not tls.m.special:
             return tuple([_entry(t, index) for t in self.tensors])
         return tuple([t[index] for t in self.tensors])
 
@@ -52,11 +56,13 @@ class TensorDataset(Dataset):
 
 def _entry(t: Tensor, index: int) -> Tensor:
     """Return `t[index]` by a short path for tensors without a gradient."""
-    if type(t) is not Tensor or t._node is not None or not t._a.ndim:
+    a = t._a
+    if type(t) is not Tensor or t._node is not None or a.__class__ is not np.ndarray or not a.ndim:
         return t[index]
-    entry = wrap(t._a[index, ...])
-    entry._storage = t._storage
-    return entry
+    n = len(a)
+    if not -n <= index < n:
+        return t[index]
+    return as_view(t, a[index, ...], (t._path, select, {"dim": 0, "index": index if index >= 0 else index + n}))
 
 
 class StackDataset(Dataset):

@@ -595,3 +595,15 @@ def test_loaders_do_not_query_the_length_of_streams():
     assert sum(1 for _ in loader) == 3
     with pytest.raises(KeyError):
         len(loader)
+
+
+@pytest.mark.parametrize("make", [lambda: ingot.arange(12.0).reshape(4, 3), lambda: ingot.arange(12.0).reshape(3, 4).T,
+                                  lambda: ingot.arange(24.0).reshape(8, 3)[::2], lambda: ingot.arange(4),
+                                  lambda: ingot.ones(4, 3, requires_grad=True)])
+@pytest.mark.parametrize("index", [0, 2, 3, -1])
+def test_samples_of_tensors_are_views_of_them(make, index):
+    t = make()
+    sample, = data.TensorDataset(t)[index]
+    assert sample._base is t[index]._base and sample._chain == t[index]._chain
+    assert (sample.storage_offset(), sample.stride()) == (t[index].storage_offset(), t[index].stride())
+    assert sample.as_strided((1,), (1,), 0).tolist() == t[index].as_strided((1,), (1,), 0).tolist()
