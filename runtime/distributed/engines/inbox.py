@@ -66,6 +66,12 @@ class Inbox:
             self.gone.setdefault(sender, reason)
             self._changed.notify_all()
 
+    def others_gone(self, sender: int) -> str:
+        """Return words on other ranks that have gone, beside one that has: it may have left since one of them failed."""
+        self.take_in(0.0)
+        others = sorted(r for r in self.gone if r != sender)
+        return f"; so have ranks {others}" if others else ""
+
     def serve(self, channel: tuple, work: Callable[[int, np.ndarray], None]):
         """Call `work(sender, bytes)` with each message of a channel from now on. It must not block."""
         with self._changed:
@@ -100,7 +106,7 @@ class Inbox:
             raise DistTimeoutError(f"rank {self.rank} waited {timeout:g} s in {what} for rank {sender}, which has sent "
                                    "nothing; is it stuck, or busy with something else?")
         raise DistBackendError(f"rank {sender} has gone while rank {self.rank} waited for it in {what} "
-                               f"({self.gone[sender]}); see that process's output")
+                               f"({self.gone[sender]}{self.others_gone(sender)}); see that process's output")
 
     def first(self, senders, channel: tuple, timeout: float, what: str) -> tuple[int, Message]:
         """Return the first unrequested message on a channel, and its sender."""

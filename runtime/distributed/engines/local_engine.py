@@ -142,7 +142,9 @@ class LocalEngine(Engine):
             except DistError as e:
                 if block is not None:
                     self._took_back(block.number, len(targets) - i)
-                raise type(e)(f"rank {self.rank} cannot send {note} to rank {other}: {self.inbox.gone.get(other, e)}") from e
+                others = "" if isinstance(e, DistTimeoutError) else self.inbox.others_gone(other)
+                raise type(e)(f"rank {self.rank} cannot send {note} to rank {other}: {self.inbox.gone.get(other, e)}"
+                              f"{others}") from e
 
     def _keep(self, channel, note, memory, block):
         """Store a message to this rank itself."""

@@ -67,7 +67,7 @@ class MPIChannel(Channel):
         if hopeless.gone:
             rank = hopeless.gone[0]
             raise DistBackendError(f"rank {rank} has gone while rank {engine.rank} waited for it in {note} "
-                                   f"({engine.inbox.gone[rank]}); see that process's output")
+                                   f"({engine.inbox.gone[rank]}{engine.inbox.others_gone(rank)}); see that process's output")
         missing = engine.missing(self.group)
         named = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {missing}" if missing else "bytes of the others"
         raise DistTimeoutError(f"rank {engine.rank} waited {limit:g} s in {note} for {named}, which "

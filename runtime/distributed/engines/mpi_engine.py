@@ -141,7 +141,7 @@ class MPIEngine(Engine):
                 continue
             if other in self.inbox.gone:
                 raise DistBackendError(f"rank {self.rank} cannot send {note} to rank {other}: it has gone "
-                                       f"({self.inbox.gone[other]})")
+                                       f"({self.inbox.gone[other]}{self.inbox.others_gone(other)})")
             self._post(other, frame, _FRAMES)
             if copy is not None:
                 for piece in self.pieces(copy):

@@ -131,7 +131,8 @@ class TCPEngine(Engine):
                 late = isinstance(e, BlockingIOError)
                 raise (DistTimeoutError if late else DistNetworkError)(
                     f"rank {self.rank} cannot send {note} to rank {other}: "
-                    + ("it takes nothing in any more" if late else f"it has gone ({self.inbox.gone.get(other, e)})")) from e
+                    + ("it takes nothing in any more" if late else f"it has gone ({self.inbox.gone.get(other, e)})"
+                       + self.inbox.others_gone(other))) from e
 
     # Closing.
 

@@ -20,7 +20,7 @@ from .store import Store, Table, seconds
 
 GRACE = 5.0     # seconds beyond a wait's own limit that a client waits for the answer
 _STRANGERS = 256    # connections that may try to prove themselves at once
-_LEAVING = 3.0      # seconds that a process which ends waits for the clients of its store
+_LEAVING = 2.0      # seconds that a process which ends waits for the clients of its store
 _AT_THE_END = -200  # of what a process does when it ends: after engines have told the other ranks
 
 

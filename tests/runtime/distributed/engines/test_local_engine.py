@@ -169,6 +169,30 @@ def test_a_killed_rank_is_named_at_once(with_child, tmp_path):
     assert time.time() - moment.stat().st_mtime < 10
 
 
+def _end_in_turn(rank, engine):
+    """Rank 1 ends, rank 0 fails since that has gone, and rank 2 comes when both have gone."""
+    if engine == "tcp":
+        store = dist.group.WORLD.store
+        dist.destroy_process_group()
+        dist.init_process_group("tcp", store=dist.PrefixStore("tcp", store), rank=rank, world_size=3, timeout=20)
+    dist.barrier()
+    if rank == 1:
+        os._exit(0)
+    if rank == 2:
+        deadline, gone = time.monotonic() + 20, dist.group.WORLD.engine.inbox.gone
+        while len(gone) < 2 and time.monotonic() < deadline and engine == "tcp":
+            time.sleep(0.01)
+        time.sleep(0.3 if engine == "local" else 0)
+    with pytest.raises(dist.DistError, match=r"rank 1 has gone|to rank 1|ranks \[1\]"):
+        dist.barrier()
+    os._exit(0)
+
+
+@pytest.mark.parametrize("engine", ["local", "tcp"])
+def test_the_rank_that_ended_first_is_named_after_others_have_left(engine):
+    ranks.run(3, _end_in_turn, engine)
+
+
 def _stopped(rank):
     dist.group.WORLD.timeout = 0.5      # joining may take longer
     store = dist.group.WORLD.store
