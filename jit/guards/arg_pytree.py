@@ -8,6 +8,7 @@ from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from copy import copy
 from dataclasses import is_dataclass
+from enum import Enum
 from functools import cache, cached_property
 from types import MemberDescriptorType
 
@@ -24,7 +25,7 @@ from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes, value_base
 from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
-from ..proxies.set_layout import SetContent, content_of_set, give_content, knows_layouts, set_of
+from ..proxies.set_layout import SetContent, content_of_set, give_content, knows_layouts, layout_of, set_of
 from .array_views import bounds, copy_of, memory_of, view_over, window_of
 from .exact_values import PLAIN_OF, ByContent, ByIdentity, exact
 
@@ -208,7 +209,7 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return take.once(x)
     if made is not None:
         known = None if met is None else met.before(x)
-        if known is None and kind in (set, frozenset) and not made.existed(x) and any(map(made.leads_to_new, x)):
+        if known is None and kind in (set, frozenset) and not made.existed(x) and _is_made_again(x, made):
             return take.once(x)
         own = made.attributes(x) if known is None and kind is not np.ndarray else None
         if known is not None or own is not None:
@@ -369,6 +370,19 @@ def _set_spec(x):
         raise UnrepeatableError("or takes a set, whose order this Python does not tell", "pass or return a list or tuple")
     elements, layout = content = content_of_set(x)
     return ByContent(content, (set, tuple(map(exact, elements)), layout))
+
+
+def _is_made_again(x, made: NewObjects) -> bool:
+    """Return whether a set that the function has made is made again of its elements: one of new objects, whose order is
+    arbitrary, or a frozenset of objects that keeps its order then."""
+    if any(map(made.leads_to_new, x)):
+        return True
+    return type(x) is frozenset and not all(map(_is_value, x)) and layout_of(frozenset(list(x))) == layout_of(x)
+
+
+def _is_value(x) -> bool:
+    return is_a(x, (str, bytes, int, float, complex, type(None), Enum)) or (
+        type(x) in (tuple, frozenset) and all(map(_is_value, x)))
 
 
 def _is_shared(spec) -> bool:

@@ -2065,12 +2065,359 @@ def fn(x): vars(a).update(p=1, q=2); return x * a.p
 class A: pass
 a = A()
 def fn(x): a.__dict__.update({"p": 1.}); a.__dict__["q"] = 5; return x * a.p * a.q
+### train_registry
+REG = {}
+def register(name):
+    def deco(f): REG[name] = f; return f
+    return deco
+@register("relu")
+def relu(x): return F.relu(x)
+@register("tanh")
+def tanh(x): return ingot.tanh(x)
+class Cfg:
+    act = "relu"; scale = 2.0
+cfg = Cfg()
+def fn(x): return REG[cfg.act](x - 1) * cfg.scale
+def turn(i):
+    if i == 2: cfg.act = "tanh"
+    if i == 4: register("tanh")(lambda x: x * 0.5)
+    if i == 5: cfg.scale = 3.0
+### callbacks
+class Callback:
+    def on_step(s, t, loss): pass
+class Count(Callback):
+    def __init__(s): s.n = 0
+    def on_step(s, t, loss): s.n += 1
+class Best(Callback):
+    def __init__(s): s.best = 1e9; s.at = -1
+    def on_step(s, t, loss):
+        if loss < s.best: s.best = loss; s.at = t.step
+class Trainer:
+    def __init__(s): s.callbacks = [Count(), Best()]; s.step = 0
+    def run(s, x):
+        loss = (x * x).mean().item()
+        for c in s.callbacks: c.on_step(s, loss)
+        s.step += 1
+        return loss
+t = Trainer()
+def args(i): return ingot.full((2,), float(4 - i)),
+def fn(x): return t.run(x)
+def turn(i):
+    if i == 3: t.callbacks.append(Count())
+    if i == 5: t.callbacks.pop(0)
+### metrics
+class Meter:
+    def __init__(s): s.sum = 0.; s.n = 0; s.hist = collections.deque(maxlen=3)
+    def update(s, v, n=1): s.sum += v * n; s.n += n; s.hist.append(v)
+    @property
+    def avg(s): return s.sum / max(s.n, 1)
+meters = defaultdict(Meter)
+def fn(x):
+    for k, v in dict(loss=x.mean(), acc=x.max()).items(): meters[k].update(v.item())
+    return {k: m.avg for k, m in meters.items()}, [*meters["loss"].hist]
+def args(i): return ingot.arange(3.) + i,
+### curriculum
+@dataclass
+class Stage: upto: int; length: int; noise: float = 0.
+stages = [Stage(2, 2), Stage(4, 3, .5), Stage(99, 4)]
+class State: step = 0
+st = State()
+def current(): return next(s for s in stages if st.step < s.upto)
+def fn(x):
+    s = current(); st.step += 1
+    return x[:s.length] * (1 + s.noise), s.length
+def args(i): return ingot.arange(6.),
+def turn(i):
+    if i == 3: stages[1].noise = .25
+### sampler
+class Sampler:
+    def __init__(s, n): s.order = list(range(n)); s.at = 0
+    def next(s, k):
+        out = s.order[s.at:s.at + k]; s.at = (s.at + k) % len(s.order); return out
+data = ingot.arange(12.).reshape(6, 2); s = Sampler(6)
+def fn(x): return x.sum() + data[s.next(2)].sum(0)
+def turn(i):
+    if i == 3: s.order.reverse()
+### cache_fn
+@functools.lru_cache(maxsize=8)
+def mask(n, kind): return ingot.tril(ingot.ones(n, n)) if kind == "causal" else ingot.ones(n, n)
+kind = "causal"
+def fn(x): return mask(x.shape[0], kind) @ x
+def args(i): return ingot.ones(2 + i % 2, 2),
+def turn(i):
+    global kind
+    if i == 4: kind = "full"
+### ema
+class EMA:
+    def __init__(s, m, d): s.shadow = {k: v.clone() for k, v in m.state_dict().items()}; s.d = d
+    def update(s, m):
+        for k, v in m.state_dict().items(): s.shadow[k] = s.d * s.shadow[k] + (1 - s.d) * v
+net = nn.Linear(2, 2); opt = optim.SGD(net.parameters(), lr=.1); ema = EMA(net, .9)
+def fn(x):
+    opt.zero_grad(); l = net(x).pow(2).mean(); l.backward(); opt.step(); ema.update(net); return l.item(), ema.shadow["bias"]
+def args(i): return ingot.ones(3, 2) * (i + 1),
+def turn(i):
+    if i == 3: ema.d = .5
+    if i == 4: opt.param_groups[0]["lr"] = .01
+### early_stop
+class Stop:
+    def __init__(s, p): s.p = p; s.bad = 0; s.best = None
+    def __call__(s, v):
+        if s.best is None or v < s.best: s.best, s.bad = v, 0
+        else: s.bad += 1
+        return s.bad >= s.p
+stop = Stop(2)
+def fn(x): return stop(x.sum().item()), stop.bad, x
+def args(i): return ingot.ones(2) * [3., 2., 2.5, 2.6, 1., 1.5][i],
+### config_nested
+cfg = NS(model=NS(act="gelu", drop=0.), opt={"lr": .1, "betas": (.9, .99)}, tags=["a"])
+def fn(x):
+    a = getattr(F, cfg.model.act); return a(x) * cfg.opt["lr"] * cfg.opt["betas"][0], len(cfg.tags)
+def turn(i):
+    if i == 2: cfg.model = NS(act="relu", drop=0.)
+    if i == 3: cfg.opt["betas"] = (.5, .9)
+    if i == 4: cfg.tags += ["b"]
+    if i == 5: cfg.opt = dict(cfg.opt, lr=.2)
+### hooks_registry
+acts = {}
+net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+def hook(name):
+    def h(m, i, o): acts[name] = o.detach().mean().item()
+    return h
+hs = {n: m.register_forward_hook(hook(n)) for n, m in net.named_children()}
+def fn(x): y = net(x); return y, dict(acts)
+def args(i): return ingot.ones(2, 2) * i,
+def turn(i):
+    if i == 3: hs["0"].remove(); acts.clear()
+### logger_buf
+class Log:
+    def __init__(s): s.rows = []; s.every = 2; s.step = 0
+    def __call__(s, **kw):
+        s.step += 1
+        if s.step % s.every == 0: s.rows.append({"step": s.step, **kw})
+log = Log()
+def fn(x): l = (x * 2).mean(); log(loss=l.item(), lr=.1); return l
+def args(i): return ingot.ones(2) * i,
+### replay_buffer
+class Buf:
+    def __init__(s, n, d): s.x = np.zeros((n, d), "f"); s.n = 0; s.cap = n
+    def add(s, v): s.x[s.n % s.cap] = v; s.n += 1
+    def last(s, k): return s.x[max(0, s.n - k):s.n]
+b = Buf(8, 2)
+def fn(x): return x + ingot.as_tensor(b.last(2)).sum(), b.n
+def turn(i): b.add(np.array([i, i + 1], "f"))
+### schedule_table
+warm = [0.1 * k for k in range(10)]
+class S: step = 0
+def lr(): return warm[S.step] if S.step < 3 else 0.5 * (1 + math.cos(math.pi * S.step / 10))
+def fn(x): r = lr(); S.step += 1; return x * r, r
+### factory
+OPT = {"sgd": optim.SGD, "adam": optim.Adam}
+class T:
+    def __init__(s): s.net = nn.Linear(2, 1); s.make("sgd")
+    def make(s, k): s.opt = OPT[k](s.net.parameters(), lr=.1)
+    def step(s, x): s.opt.zero_grad(); l = s.net(x).sum(); l.backward(); s.opt.step(); return l
+t = T()
+def fn(x): return t.step(x)
+def args(i): return ingot.ones(2, 2),
+def turn(i):
+    if i == 3: t.make("adam")
+### enum_mode
+class Mode(Enum):
+    TRAIN = "train"; EVAL = "eval"
+    @property
+    def noisy(s): return s is Mode.TRAIN
+class R: mode = Mode.TRAIN
+def fn(x): return x * (2 if R.mode.noisy else 1), R.mode.value, R.mode.name, Mode("eval")
+def turn(i):
+    if i == 2: R.mode = Mode.EVAL
+    if i == 4: Mode.noisy = property(lambda s: True)
+### plugin_abc
+class Loss(abc.ABC):
+    @abc.abstractmethod
+    def __call__(s, p, t): ...
+class MSE(Loss):
+    w = 1.
+    def __call__(s, p, t): return s.w * ((p - t) ** 2).mean()
+class L1(Loss):
+    def __call__(s, p, t): return (p - t).abs().mean()
+losses = {"mse": (MSE(), 1.), "l1": (L1(), .5)}
+def fn(x): return sum(w * l(x, x * 2) for l, w in losses.values()), {n: l(x, x + 1).item() for n, (l, w) in losses.items()}
+def turn(i):
+    if i == 2: losses["l1"] = (losses["l1"][0], 2.)
+    if i == 3: MSE.w = 3.
+    if i == 4: losses["b"] = (MSE(), 1.)
+### grad_clip_stats
+net = nn.Linear(3, 1); opt = optim.Adam(net.parameters(), lr=.01); norms = []; maxn = 1.
+def fn(x):
+    opt.zero_grad(); net(x).pow(2).sum().backward()
+    norms.append(nn.utils.clip_grad_norm_(net.parameters(), maxn).item()); opt.step(); return norms[-1]
+def args(i): return ingot.ones(2, 3) * (i + 1),
+def turn(i):
+    global maxn
+    if i == 3: maxn = .1
+### tokenizer
+class Vocab(dict):
+    def __missing__(s, k): s[k] = len(s); return s[k]
+v = Vocab(); emb = nn.Embedding(16, 2)
+def fn(x): return emb(ingot.tensor([v[w] for w in text.split()])).sum() + x
+text = "a b a"
+def turn(i):
+    global text
+    text = ["a b a", "a b a", "c a", "c a", "d d", "a"][i]
+### checkpoint_state
+net = nn.Linear(2, 2); best = {"loss": 1e9, "state": None}
+def fn(x):
+    l = net(x).pow(2).mean()
+    if l < best["loss"]: best["loss"] = l.item(); best["state"] = copy.deepcopy(net.state_dict())
+    return l, best["loss"]
+def args(i): return ingot.ones(1, 2) * [3., 2., 4., 1., 5., .5][i],
+### views_window
+hist = np.zeros(6); out = {}
+class W:
+    def __init__(s): s.n = 2
+w = W()
+def fn(x): out["w"] = hist[-w.n:]; return x, hist[:w.n], out["w"].base is hist
+def turn(i):
+    hist[i] = i
+    if i == 3: w.n = 3
+### frozen_groups
+class G:
+    def __init__(s, k): s.k = k; s.hits = 0
+groups = (frozenset([G(1.)]), frozenset([G(2.), G(2.)]))
+def fn(x):
+    for g in groups:
+        for m in g: x = x * m.k; m.hits += 1
+    return x, [sorted(m.hits for m in g) for g in groups]
+def turn(i):
+    if i == 3: [m] = groups[0]; m.k = 5.
+### named_params
+class Unit(float):
+    def __new__(cls, v, unit): s = float.__new__(cls, v); s.unit = unit; return s
+lr = Unit(.1, "1/s"); hp = {"lr": lr}
+def fn(x): return x * hp["lr"], hp["lr"].unit, hp["lr"], [Unit(x.sum().item(), "m").unit]
+def turn(i):
+    if i == 2: lr.unit = "1/ms"
+    if i == 4: hp["lr"] = Unit(.2, "z")
+### signature_filter
+import inspect
+def build(a, b=2.): return a * b
+kw = dict(b=3., junk=1)
+def fn(x):
+    ok = {k: v for k, v in kw.items() if k in inspect.signature(build).parameters}
+    return build(x, **ok)
+def turn(i):
+    global build
+    if i == 2: kw["b"] = 5.
+    if i == 4:
+        def build(a, junk=1.): return a - junk
+### seed_numpy
+def fn(x):
+    r = np.random.default_rng(seed); return x + float(r.normal()), r.integers(0, 9, 3)
+seed = 0
+def turn(i):
+    global seed
+    if i == 3: seed = 4
+### dispatch_types
+@functools.singledispatch
+def norm(v): return v
+@norm.register
+def _(v: float): return v * 2
+@norm.register(list)
+def _(v): return sum(v)
+items = [1., [1., 2.], 3]
+def fn(x): return x * sum(norm(v) for v in items)
+def turn(i):
+    if i == 2: items[2] = 4.
+    if i == 4: norm.register(int, lambda v: -v); items.append(3)
+### errstate_guard
+a = np.array([0., 1.])
+def fn(x):
+    with np.errstate(divide="ignore"): b = 1 / a
+    b[~np.isfinite(b)] = k
+    return x, b
+k = 0.
+def turn(i):
+    global k
+    if i == 3: k = 7.
+    if i == 4: a[1] = 2.
+### drawn_g10
+class Tag(str): pass
+class Box:
+    def __init__(s, w): s.w = w; s.log = [w]; s.arr = np.arange(3.) + w; s.tag = Tag('t'); s.t = ingot.ones(1) * w
+    def m(s): return s.w
+p0 = ValueError(Box(1.))
+p1 = [Box(2.)]
+p2 = ChainMap(dict(k=Box(3.)))
+def fn(x):
+    out = []
+    out.append(p2['k'].arr.T)
+    [*p2.values()][0].w += 1
+    out.append(frozenset([p0.args[0]]))
+    return x, out
+def turn(i):
+    if i == 1: p2['k'].arr[1] = 9.
+    if i == 2: p1[0].t = ingot.ones(1) * 2
+    if i == 3: p1[0].extra = 1
+### drawn_g18
+class Tag(str): pass
+class Box:
+    def __init__(s, w): s.w = w; s.log = [w]; s.arr = np.arange(3.) + w; s.tag = Tag('t'); s.t = ingot.ones(1) * w
+    def m(s): return s.w
+p0 = {Box(1.): 1}
+def fn(x):
+    out = []
+    out.append(frozenset([[*p0][0]]))
+    [*p0][0].t = x.sum()
+    [*p0.keys()][0].t = x.sum()
+    return x, out
+def turn(i):
+    if i == 2: [*p0][0].arr = np.arange(3.) * 2
+    if i == 3: [*p0][0].tag.n = 5
+    if i == 4: [*p0][0].log.append(7.)
+### drawn_g27
+class Tag(str): pass
+class Box:
+    def __init__(s, w): s.w = w; s.log = [w]; s.arr = np.arange(3.) + w; s.tag = Tag('t'); s.t = ingot.ones(1) * w
+    def m(s): return s.w
+p0 = functools.partial(int, Box(1.))
+p1 = np.empty(2, object); p1[0] = Box(2.)
+p2 = (1, Box(3.))
+def fn(x):
+    out = []
+    out.append(frozenset([p1.tolist()[0]]))
+    out.append(Tag('q'))
+    x = x * p1[0].m()
+    out.append([v for v in p2[1].log][-1])
+    return x, out
+def turn(i):
+    if i == 2: p2[1].w = 2 + 1.
+    if i == 4: Box.m = lambda s: s.w + 1
+    if i == 5: p2[1].w = 5 + 1.
+### drawn_g108
+class Tag(str): pass
+class Box:
+    def __init__(s, w): s.w = w; s.log = [w]; s.arr = np.arange(3.) + w; s.tag = Tag('t'); s.t = ingot.ones(1) * w
+    def m(s): return s.w
+p0T = namedtuple('p0T', 'a o'); p0 = p0T(1, Box(1.))
+def fn(x):
+    out = []
+    out.append(Tag('q'))
+    out.append(p0[1].tag)
+    out.append(p0.o.tag)
+    out.append(frozenset([p0.o]))
+    return x, out
+def turn(i):
+    if i == 1: p0.o.extra = 1
+    if i == 2: p0.o.tag.n = 5
+    if i == 3: p0.o.extra = 1
 '''
 
 PROGRAMS = parsed(_TEXT)
 
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
+    "tokenizer",
     "bytesio", "cell_made", "class_", "count_getattribute_new_ret", "ctx", "ctx_run", "ctxvar", "ctypes_", "ctypes_array",
     "ctypes_struct", "date_sub", "decimal_sub", "event", "exception", "frac_sub", "func", "gen", "gettext_", "itemsview",
     "iter_", "keysview", "lock", "masked", "match", "matrix", "memoryview_fresh", "memoryview_outside", "meth", "mimetypes_",
