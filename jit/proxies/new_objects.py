@@ -36,7 +36,7 @@ _SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), type(.
 _WITH_VALUE = frozenset((*_VALUES, *BUFFERS))
 _IMMUTABLE = 1 << 8     # Py_TPFLAGS_IMMUTABLETYPE: classes written in C
 # Classes whose objects are more than their values, although they may be hashed.
-_WITH_STATE = (memoryview, np.void, contextvars.ContextVar, ctypes._SimpleCData)
+_WITH_STATE = (memoryview, np.void, contextvars.ContextVar, ctypes._SimpleCData, types.MappingProxyType)
 _BOUND = frozenset((types.MethodType, types.BuiltinMethodType, types.MethodWrapperType))
 _SIMPLE = frozenset((str, bytes, bool, int, float, complex, type(None)))
 
