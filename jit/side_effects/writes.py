@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.symbols.symbolic import hint, is_symbol
+from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
 from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined, modules_below
@@ -246,9 +247,10 @@ def _is_still(before, now) -> bool:
 
 
 def _has_setter(owner, name) -> bool:
-    """Return whether assigning to an attribute calls a function of user code, which is tracked itself."""
+    """Return whether assigning to an attribute calls a function that is tracked itself: one of user code, or of a tensor."""
     found = static_attribute(type(owner), name)
-    return isinstance(found, property) and type(found.fset) is types.FunctionType and is_user_defined(found.fset)
+    return (isinstance(found, property) and type(found.fset) is types.FunctionType
+            and (isinstance(owner, Tensor) or is_user_defined(found.fset)))
 
 
 _SETS_MODE = Module.train.__code__

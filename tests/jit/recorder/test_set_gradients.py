@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import Tensor, jit
 from ingot.ir.errors import IngotError
 
 rows: ingot.Tensor
@@ -116,10 +116,21 @@ def put_aside_and_added(w, v):
     w.grad = kept.add_(w.grad)
 
 
+def by_name(w, v):
+    setattr(v, "grad", w.grad * 2)  # noqa: B010
+    Tensor.__setattr__(w, "grad", None)
+
+
+def switched_by_name(w, v):
+    setattr(w, "requires_grad", False)  # noqa: B010
+    setattr(v, "data", w.data * 2)  # noqa: B010
+    w.requires_grad = True
+
+
 SETS = (the_same, of_another, swapped, detached, detached_of_another, view_of_another, turned, data_of_another, copied, scaled,
         one_for_both, one_memory_for_both, moved, values_of_the_leaf, set_and_written, written_and_set, from_outside,
         repeated_from_outside, from_outside_and_more, with_history, the_other_leaf, differentiable, put_aside,
-        put_aside_and_added)
+        put_aside_and_added, by_name, switched_by_name)
 
 
 def seen(t, known) -> tuple:
