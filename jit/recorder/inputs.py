@@ -20,9 +20,9 @@ from ..guards.memory_order import is_root, layout_of
 from ..guards.state_guards import MemoryGuard, parts_guard
 from .backward import key_of
 from .gradient_log import hook_numbers_of
-from .recording import Cell, Link, Source, base_of
+from .recording import Cell, Link, Source, base_of, is_shared
 
-OUTSIDE = ("argument", "base", "captured", "grad")      # kinds of sources with memory that outlives a call
+OUTSIDE = ("argument", "base", "captured", "grad", "part")      # kinds of sources with memory that outlives a call
 
 
 class InputTable:
@@ -45,6 +45,8 @@ class InputTable:
     def argument(self, t: Tensor, position: int, shape=None, name: str = ""):
         """Enter an argument, in order; `shape` holds its symbolic sizes, if it has any."""
         r = self._recorder
+        if is_shared(t):
+            r.refuse("it takes a DTensor as an argument", "pass its local part, or let the function reach it by itself")
         link = t.__dict__.get("_traced")        # of the same tensor as an earlier argument, perhaps with parts of it between
         known = link.cell if link is not None and link.recorder is r else r.cell_of(t)
         aval = t.aval if shape is None else Aval(shape, t.dtype)
@@ -81,6 +83,8 @@ class InputTable:
     def capture(self, t: Tensor) -> Link:
         """Enter a tensor that the function reached by itself: an input by reference, through the root of its memory."""
         r = self._recorder
+        if is_shared(t):
+            return r.shared.capture(t)
         leaf = r.gradients.position_of_owner(t)
         root = self.root_of(t) if leaf is None else t
         if r.random.is_state(root):

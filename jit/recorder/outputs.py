@@ -21,7 +21,7 @@ from ..proxies.numpy_scalars import fixed
 from ..proxies.threads import mapped
 from .backward import is_freed
 from .inputs import OUTSIDE
-from .recording import base_of
+from .recording import Whole, base_of, is_shared
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class Output:
     retains: bool = False                   # it keeps the gradients of later backwards
     version: int = 0                        # count of writes to its new memory
     itself: Tensor | None = None            # the very tensor, if that is a view from outside
+    shared: Whole | None = None             # the function that makes a tensor of this process's part
 
     @property
     def back(self) -> tuple | None:
@@ -112,7 +113,8 @@ class Output:
     @property
     def does_more(self) -> bool:
         """Whether it is anything else than new memory."""
-        is_more = any(x is not None for x in (self.source, self.leaf, self.part, self.retained_gradient, self.attributes))
+        may = self.source, self.leaf, self.part, self.retained_gradient, self.attributes, self.shared
+        is_more = any(x is not None for x in may)
         return is_more or self.freed or self.locked or self.retains
 
     @property
@@ -130,6 +132,8 @@ def output_of(recorder, t, results) -> Output:
         return Output(value, recorder.swaps.swapped[id(t)][1], (), True, t.requires_grad)
     if id(t) in recorder.inputs.own:
         return Output(value, recorder.inputs.own[id(t)], (), True, t.requires_grad)
+    if is_shared(t):
+        return _shared_output(recorder, t)
     output = _late_output(recorder, t) or memory_output(recorder, t)
     if output.same:
         return output
@@ -139,6 +143,16 @@ def output_of(recorder, t, results) -> Output:
     attributes = None if link.is_outside else Attributes.of(t, results, recorder)
     return replace(output, leaf=NewLeaf.of(t, results), retained_gradient=retained_gradient, attributes=attributes,
                    retains=t._retains)
+
+
+def _shared_output(recorder, t) -> Output:
+    """Return the output for a tensor that several processes share: new memory of its part, without a history."""
+    backend = t._a.backend
+    output = memory_output(recorder, backend.traced_part(t._a))
+    if output.source is not None or t.requires_grad:
+        recorder.refuse("it returns a DTensor with a history or over memory from outside, or leaves it outside",
+                        "return full_tensor() or detach().clone() of it")
+    return replace(output, shared=Whole(backend, backend.layout_of(t._a)))
 
 
 def _late_output(recorder, t) -> Output | None:

@@ -23,6 +23,7 @@ from ...ir.source_location import Where
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
+from ...runtime.core.dispatch import shared_out
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.core.writes import inverse_chain
@@ -44,7 +45,8 @@ from .gradient_log import GradientLog
 from .inputs import InputTable, LayoutLog, SparseTensors
 from .optimizer_steps import OptimizerLog
 from .random_streams import RandomStreams
-from .recording import Cell, Link, LinkTable, Recording, base_of
+from .recording import Cell, Link, LinkTable, Recording, base_of, is_shared
+from .shared_tensors import SharedTensors
 from .value_reads import ValueReads
 
 SMALL = 64      # elements up to which a constant is written into the graph
@@ -140,6 +142,7 @@ class Recorder:
 
     differentiates = True     # whether the backward of results is recorded, for a backward after the call
     repeats_messages = True   # whether warnings, log records and progress bars come at each replay
+    takes_parts = True        # whether operators on DTensors are recorded as those on this process's parts
     fixes_weights = False     # whether Python may read captured tensors, since they stay as they are
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
@@ -152,6 +155,7 @@ class Recorder:
         self.aliases = AliasTable(self)
         self.swaps = DataSwaps(self)
         self.sparse = SparseTensors(self)
+        self.shared = SharedTensors(self)
         self.gradients = GradientLog(self, changing)
         self.reads = ValueReads(self)
         self.random = RandomStreams(self)
@@ -221,7 +225,10 @@ class Recorder:
         return view._chain if back is None else (*back, *chain[common:])
 
     def fresh(self, t, value):
-        """Give a tensor memory of its own, which holds a graph value."""
+        """Give a tensor memory of its own, which holds a graph value: its part, if several processes share it."""
+        if is_shared(t):
+            self.shared.fresh(t, value)
+            return
         cell = t._storage.cell = Cell(self, value)
         self.links.tie(t, Link(self, cell, (), value))
 
@@ -244,7 +251,8 @@ class Recorder:
         """Return operands and parameters with the values of lazy scalars, unless the graph computes with these."""
         if params:
             params = {name: _plain_param(x) for name, x in params.items()}
-        return operands(op, args), params
+        args = operands(op, args)
+        return (self.shared.operands(args) if shared_out else args), params
 
     def operand(self, x, dtype):
         return operand(x, dtype)
@@ -253,6 +261,10 @@ class Recorder:
         unprofiled(self._append, op, args, params, out)
 
     def _append(self, op, args, params, out):
+        if shared_out and any(map(is_shared, out if type(out) is tuple else (out,))):
+            for t in out if type(out) is tuple else (out,):     # (the operators on parts are there already)
+                self.shared.tie(t)
+            return
         b = self.builder
         b.line = self.here()
         self.gradients.operator_runs()
@@ -323,6 +335,8 @@ class Recorder:
     def wrote(self, dst: Tensor, src):
         self.builder.line = self.here()
         link = self.link(dst)
+        if is_shared(dst):
+            dst._a.backend.written_part(dst._a)
         if link.value is None:
             self.value_of(dst)
         value = self.fitted(src, link.value.aval)

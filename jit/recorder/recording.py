@@ -7,6 +7,7 @@ from typing import Any
 from ...ir.graph.graph import Builder, Value
 from ...ir.symbols.scope import Scope
 from ...runtime.core.composite_tensors import PARTS
+from ...runtime.core.device_array import MESH, DeviceArray
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..guards.memory_order import memory_order
@@ -99,7 +100,8 @@ class Source:
     """The source of an input at every call.
 
     kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
-            gradient it is), "base" (what = position of an argument that is a part of this memory), "key" (what = the
+            gradient it is), "part" (what = position of an input that several processes share, and its layout), "base" (what =
+            position of an argument that is a part of this memory), "key" (what = the
             `Draw`), "scalar" (what = a function that returns a Python number)
     """
 
@@ -191,14 +193,35 @@ def base_of(t: Tensor) -> Tensor:
     return t if t._base is None else t._base
 
 
+def is_shared(t: Tensor) -> bool:
+    """Return whether several processes share a tensor. Its graph value is that of this process's part."""
+    return t._a.__class__ is DeviceArray and t._a.kind == MESH
+
+
+def shared_layout(t: Tensor) -> tuple | None:
+    """Return how several processes share a tensor; None if they do not."""
+    return t._a.backend.layout_of(t._a) if is_shared(t) else None
+
+
 def kind_of_gradient(g) -> Any:
-    """Return None for no gradient, True for a sparse one, False for a row-major one without a history; for others, whether it
-    is a leaf (None without a history), and its order in memory."""
-    if g is None or type(g) in PARTS:
+    """Return None for no gradient, True for one that is made of parts, False for a row-major one without a history; for others,
+    whether it is a leaf (None without a history), and its order in memory."""
+    if g is None or type(g) in PARTS or is_shared(g):
         return None if g is None else True
     if g._node is None:
         return False if g._a.flags.carray else (None, memory_order(g._a))
     return type(g._node) is Leaf, memory_order(g._a)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The function that makes a tensor which several processes share of this one's part."""
+
+    backend: Any
+    layout: tuple
+
+    def __call__(self, part):
+        return self.backend.whole_of(part, self.layout)
 
 
 @dataclass(frozen=True)
@@ -215,6 +238,8 @@ class Gradient:
         """Return the record of a gradient, while its recorder listens."""
         if g is None:
             return None
+        if is_shared(g):
+            return Gradient((recorder.value_of(g),), Whole(g._a.backend, g._a.backend.layout_of(g._a)), (None,))
         parts, make = PARTS[type(g)](g) if type(g) in PARTS else ((g,), None)
         result_numbers = tuple([next((i for i, t in enumerate(results) if t is part), None) for part in parts])
         return Gradient(tuple(map(recorder.value_of, parts)), make, result_numbers)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DeviceError
+from ...ir.errors import ArgumentError, DeviceError
 from ...ir.interrupts import is_interrupt
 from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import run_chain
@@ -213,12 +213,25 @@ class Replay:
         if source.kind == "grad":
             t = self.tensors[source.what].grad
             return t, t._a
+        if source.kind == "part":
+            position, layout = source.what
+            return self._part_of(self.tensors[position], layout)
         if source.kind == "base":
             t = base_of(self.tensors[source.what])
             return t, t._a
         if source.kind == "key":
             return None, self.drawn.key(source.what)
         return None, np.asarray(source.what(), np.float64)
+
+    @staticmethod
+    def _part_of(t, layout):
+        """Return this process's part of a tensor that several share, as a tensor and an array."""
+        backend = t._a.backend
+        if backend.layout_of(t._a) != layout:
+            raise Failed(ArgumentError("a DTensor has another layout than in the recorded call"))
+        part = wrap(backend.local_of(t._a))
+        part._shared = t._storage
+        return part, part._a
 
     @property
     def is_up_to_date(self) -> bool:
@@ -409,4 +422,4 @@ class Replay:
             t._own_storage().version = output.version
         if output.locked:
             t._a.flags.writeable = False
-        return t
+        return t if output.shared is None else output.shared(t)

@@ -45,6 +45,7 @@ from ..proxies.numpy_scalars import with_kind
 from ..python_state.stand_ins import PROXIES
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
+from ..recorder.recording import is_shared
 from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
 from ..side_effects.remade import RemadeObjects
@@ -250,7 +251,7 @@ class Run:
     def _devices(self, call) -> set:
         """Return the devices with memory, besides the host, that the recorded call works on."""
         tensors = [*call.leaves, *self.recorder.inputs.captured()]
-        devices = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
+        devices = [place_of(t._a.backend.local_of(t._a) if is_shared(t) else t._a) for t in tensors if isinstance(t, Tensor)]
         moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
         ends = {str(params[end]) for params in moves for end in ("device", "source")}
         return {f"{kind}:{index}" for kind, index in filter(None, devices)} | (ends - {"cpu", "meta"})

@@ -8,11 +8,12 @@ from ...runtime.core.tensor import Tensor
 from ..guards.memory_order import may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
-from ..recorder.recording import Source, base_of, kind_of_gradient
+from ..recorder.recording import Source, base_of, kind_of_gradient, shared_layout
 
 _array_of, _node_of = attrgetter("_a"), attrgetter("_node")
 _QUERIES = {attributes_seen: "a tensor has other attributes, for which the function asks",
             has_kept_gradient: "a tensor that is no leaf has a gradient, or no longer has one",
+            shared_layout: "a DTensor has other placements, or another mesh",
             keeps_gradient: "a tensor keeps its gradient, or not, and the function asks whether",
             id: "a tensor is another object, and the function takes its id()"}
 
@@ -57,7 +58,8 @@ class TensorConditions:
         self._gradients.add(recording, guards, self.same)
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
-        written = [recording.sources[position] for position, _ in recording.updates]
+        sources = recording.sources
+        written = [sources[s.what[0]] if s.kind == "part" else s for s in [sources[at] for at, _ in recording.updates]]
         self.writes_arguments = self.writes_arguments or any(s.kind != "captured" for s in written)
         self.written = joined(self.written, [(id(s.what), s.what) for s in written if s.kind == "captured"])
         self.tensors = [t for t, *_ in self.captured.values()]

@@ -81,6 +81,8 @@ def call(op: Op, args, params):
         return m.observer.call(op, args, params)
     if m.special and m.recorder is not None:
         args, params = m.recorder.plain(op, args, params)
+        if shared_out and m.sizes is not None and are_shared(args):
+            return call_shared(m, op, args, params)
     if m.special and m.batched is not None:
         whole = m.batched.call(op, args, params)
         if whole is not NotImplemented:
@@ -139,6 +141,20 @@ def by_rows(result):
     if result is None or result.flags.c_contiguous:
         return result
     return HOST.dense(result) if result.__class__ is _ndarray else result.copy()
+
+
+def are_shared(args) -> bool:
+    """Return whether several processes share one of some tensors."""
+    return any(isinstance(a, Tensor) and a._a.__class__ is DeviceArray and a._a.kind == MESH for a in args)
+
+
+def call_shared(m, op: Op, args, params):
+    """Run an operator on tensors that several processes share, of which traces fix the sizes, while others are symbolic."""
+    sizes, m.sizes = m.sizes, None
+    try:
+        return call(op, args, params)
+    finally:
+        m.sizes = sizes
 
 
 def call_symbolic(m, op: Op, args, params):

@@ -19,7 +19,7 @@ from ...ir.reference.scalar_functions import as_kind
 from ...ir.symbols.substitute import at_hint
 from ..state.mode import tls
 from ..state.structure import add_hook
-from .device_array import DeviceArray
+from .device_array import MESH, DeviceArray
 from .node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, hooks_of, rescue_operands, rescue_result, source_of
 from .tensor import Tensor, memory_of, shape_of, wrap
 
@@ -43,6 +43,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     m = tls.m
     if m.recorder is not None:
         src = operand(src, dst.dtype)
+        if dst._a.__class__ is DeviceArray and dst._a.kind == MESH and isinstance(src, Tensor):
+            src = dst._a.backend.laid_like(src, dst)
     if is_plain(dst, m):
         a = dst._a
         if not isinstance(src, Tensor):

@@ -89,6 +89,12 @@ class SparseEvents(Protocol):
     def parts_read(self, t): ...                            # indices or values of another one are about to be used
 
 
+class SharedTensorEvents(Protocol):
+    """Events about DTensors, which several processes share."""
+
+    def knows(self, t) -> bool: ...                         # return whether a tensor is one of the recorded run
+
+
 class HostCalls(Protocol):
     """Host calls of a traced function."""
 
@@ -113,6 +119,8 @@ class Recorder(Protocol):
     @property
     def sparse(self) -> SparseEvents: ...
     @property
+    def shared(self) -> SharedTensorEvents: ...
+    @property
     def hosts(self) -> HostCalls: ...
 
     # Operators.
@@ -128,6 +136,9 @@ class Recorder(Protocol):
     def writing(self, dst, src): ...                        # a tensor is about to be written in place: it will hold `src`
     def wrote(self, dst, src): ...                          # a tensor was written in place: it holds `src` now
     def link(self, t) -> Any: ...                           # a tensor is about to be aliased by Python code
+    @property
+    def takes_parts(self) -> bool: ...                      # whether it hears of operators on parts of DTensors
+    def pin_sizes(self, t): ...                             # what follows holds for the sizes of a tensor alone
     def chain_of(self, view) -> tuple: ...                  # return the views that lead from its base, with symbolic sizes
 
     # Values and attributes. The caller's caller of `read` is the method that user code called.
@@ -174,6 +185,7 @@ class NullRecorder:
     """A recorder that ignores all events; a base for those that need few of them."""
 
     hosts = _PlainCalls()
+    takes_parts = False
 
     def plain(self, op, args, params):
         return args, params

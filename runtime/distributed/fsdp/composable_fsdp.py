@@ -19,7 +19,7 @@ from ...state.mode import tls
 from ..collectives.device_mesh import DeviceMesh, init_device_mesh
 from ..groups.world import get_world_size
 from ..tensor import DTensor, Shard
-from .gradient_reduction import AwaitedBackward, current_backward
+from .gradient_reduction import AwaitedBackward, Origin, current_backward
 from .parameter_group import Entry, ParameterGroup
 from .saved_parameters import let_go
 from .settings import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -121,6 +121,8 @@ def _begin(module):
     for m in module.modules():
         if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None:
             state.group.reset()
+            if not state.group.stays_whole:
+                state.group.reshard()
 
 
 def _end(module):
@@ -150,7 +152,7 @@ class FSDPModule:
         """Gather whole parameters of this module until `reshard`."""
         for group in self._groups(recurse=False):
             group.unshard()
-            group.stays_whole = True
+            group.stays_whole, group.unsharded = True, Origin()
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:

@@ -4,7 +4,8 @@ All ranks' parts are gathered at once into new memory. Leaves over it are the mo
 gradients are averaged and reduced at once (`gradient_reduction.BackwardPass` says when).
 """
 
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +15,36 @@ from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
+from ...state.mode import tls
+from ...state.switches import OwnSetting
+from ..collectives.traceable import done_in_order, in_background
 from ..engines.reduce_op import ReduceOp
-from ..groups.world import member_of
+from ..groups.world import the_group
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.redistribute import cut
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
 from .gathered_parameters import GatheredEntry, GatheredParameters, Slot, next_number
-from .gradient_reduction import check_gradient, current_backward
+from .gradient_reduction import Origin, check_gradient, current_backward
+
+
+class PartLayout(NamedTuple):
+    """Whole shape of a parameter, the dim along which it is cut, and the sizes of the ranks' parts."""
+
+    shape: tuple
+    dim: int
+    sizes: list
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def part_shape(self, rank) -> tuple:
+        return (*self.shape[:self.dim], self.sizes[rank], *self.shape[self.dim + 1:])
+
+    def cut(self, a) -> list:
+        """Split values in an array into the parts of all ranks."""
+        return cut(a, self.dim, self.sizes)
 
 
 class Entry(GatheredEntry):
@@ -32,13 +55,13 @@ class Entry(GatheredEntry):
         self.name, self.slots = name, slots        # slots: (module, attribute) pairs
         self.tensor_parallel = (p.device_mesh, p.placements, tuple(p._a.shape)) if isinstance(p, DTensor) else None
         local = local_of(p) if self.tensor_parallel else p.detach()
-        self.shape, self.dim = tuple(local.shape), dim
+        self.shape = tuple(local.shape)
         if not local.ndim:
             raise ArgumentError(f"fully_shard: the parameter {name} has no dims to be cut along; give it one, or put it in "
                                 "ignored_params")
         self.mesh, self.placements = _placements_of(p, mesh, dim)
         self.count, self.at = mesh.shape[-1], mesh.get_local_rank(mesh.ndim - 1)
-        self.sizes = part_sizes(self.shape[dim], self.count)
+        self.layout = PartLayout(self.shape, dim, part_sizes(self.shape[dim], self.count))
         with no_grad():
             first, last = bounds(self.shape[dim], self.count, self.at)
             part = local.narrow(dim, first, last - first).clone()
@@ -60,13 +83,6 @@ class Entry(GatheredEntry):
             return local
         mesh, placements, shape = self.tensor_parallel
         return over(local, shape, mesh, placements)
-
-    def part_shape(self, rank) -> tuple:
-        return (*self.shape[:self.dim], self.sizes[rank], *self.shape[self.dim + 1:])
-
-    def cut(self, a) -> list:
-        """Split values in an array into the parts of all ranks."""
-        return cut(a, self.dim, self.sizes)
 
     def refresh(self):
         """Take over a parameter that replaced this one in a module."""
@@ -101,8 +117,24 @@ def _placements_of(p, mesh, dim) -> tuple:
     return root[names], (*layout, *p.placements)
 
 
+def _exchange_parts(group, channel, mine, layouts, note) -> list:
+    """Return the arrays of all ranks, in order."""
+    sizes = [sum(prod(layout.part_shape(r)) for layout in layouts) for r in range(group.size())]
+    arrays = channel.cut(channel.empty((sum(sizes),), mine.dtype), np.cumsum(sizes)[:-1].tolist())
+    group.run(lambda: channel.all_gather(mine, note, arrays), False, channel)
+    return arrays
+
+
 class ParameterGroup(GatheredParameters):
     """Parameters of one call of `fully_shard`, except those of modules sharded before."""
+
+    stays_whole = OwnSetting("unshard()", False)
+    syncs = OwnSetting("set_requires_gradient_sync()", True)
+    reduces_all = OwnSetting("set_requires_all_reduce()", True)
+    divisor = OwnSetting("set_gradient_divide_factor()", None)
+    reshards_after_backward = OwnSetting("set_reshard_after_backward()", True)
+    has_stored = OwnSetting("gradients that wait for a backward with synchronisation,", False)
+    has_unreplicated = OwnSetting("gradients that wait for a backward with an all-reduce,", False)
 
     params = property(lambda self: [e.param for e in self.entries])
 
@@ -112,11 +144,9 @@ class ParameterGroup(GatheredParameters):
         self.mesh, self.policy = mesh, policy
         self.shards = mesh.get_group(mesh.ndim - 1)
         self.replicas = mesh.get_group(0) if mesh.ndim > 1 else None
-        self.stays_whole = False        # the user called unshard()
-        self.syncs = self.reduces_all = True
-        self.divisor: float | None = None
-        self.stored: Any = None        # unsent gradients of this rank
-        self.unreplicated: Any = None           # parts of gradients that are not averaged over replicas yet
+        self.stored: Any = None         # unsent gradients of this rank, and the run that keeps them
+        self.unsharded: Any = None      # the run in which the user called unshard()
+        self.unreplicated: Any = None   # (numbers, parts of gradients that are not averaged over replicas yet, that run)
         kinds = {e.param.dtype for e in entries}
         if len(kinds) > 1:
             raise DTypeError(f"fully_shard takes parameters of one dtype together, got {sorted(map(str, kinds))}; call it on "
@@ -141,17 +171,27 @@ class ParameterGroup(GatheredParameters):
         """Gather whole values into the modules."""
         if not self.entries:
             return
+        if tls.m.recorder is not None:
+            self._check_trace(tls.m.recorder)
         if self.whole is not None and self.is_overwritten(self.stamp):
             self._empty()
         if self.whole is None:
-            member_of(self.shards, "fully_shard")       # refuses inside a trace
             for e in self.entries:
                 e.refresh()
             with no_grad():
                 self.whole = self._gathered()
             self.stamp = self.versions()
             self._fill()
+        else:
+            self._fill_others()
         self._show()
+
+    def _check_trace(self, recorder):
+        """Refuse traces that would use whole values of an earlier call, or leave them to a later one."""
+        if not self.reshards_after_backward:
+            recorder.refuse("it keeps whole parameters after backward (set_reshard_after_backward)", "let it free them")
+        if self.stays_whole and not self.unsharded.is_now():
+            recorder.refuse("it uses parameters that are whole since an earlier call (unshard)", "call reshard() before it")
 
     def _gathered(self) -> Tensor:
         """Return all values, joined."""
@@ -159,26 +199,25 @@ class ParameterGroup(GatheredParameters):
         parts = [local_of(e.param).to(dtype) for e in self.entries]
         if any(p.is_meta for p in parts):
             raise ArgumentError("fully_shard: parameters are on the meta device; call to_empty() and give them values first")
-        channel = self.shards.channel_of(*[p._a for p in parts])
-        mine = channel.joined([channel.operand(p._a) for p in parts])
-        arrays = self._exchange_parts(channel, mine)
-        whole = channel.empty((self.size,), mine.dtype)
-        ends = [0] * len(arrays)
-        for e in self.entries:
-            for r, target in enumerate(e.cut(whole[e.start:e.stop].reshape(e.shape))):
-                target[...] = arrays[r][ends[r]:ends[r] + target.size].reshape(target.shape)
-                ends[r] += target.size
-        return wrap(whole).to(self.device)
+        note, group, layouts, size = self._note(dtype), the_group(self.shards), [e.layout for e in self.entries], self.size
 
-    def _exchange_parts(self, channel, mine) -> list:
-        """Return the arrays of all ranks, in order."""
-        group = self.shards
-        sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
-        note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
+        def gather(*parts):
+            channel = group.channel_of(*[p._a for p in parts])
+            mine = channel.joined([channel.operand(p._a) for p in parts])
+            arrays = _exchange_parts(group, channel, mine, layouts, note)
+            whole = channel.empty((size,), mine.dtype)
+            ends = [0] * len(arrays)
+            for start, layout in zip(np.cumsum([0, *[layout.size for layout in layouts]]).tolist(), layouts):
+                for r, target in enumerate(layout.cut(whole[start:start + layout.size].reshape(layout.shape))):
+                    target[...] = arrays[r][ends[r]:ends[r] + target.size].reshape(target.shape)
+                    ends[r] += target.size
+            return [wrap(whole)]
 
-        arrays = channel.cut(channel.empty((sum(sizes),), mine.dtype), np.cumsum(sizes)[:-1].tolist())
-        group.run(lambda: channel.all_gather(mine, note, arrays), False, channel)
-        return arrays
+        gather.enters_streams = group.is_on_devices(*[p._a for p in parts])         # type: ignore[attr-defined]
+        return done_in_order(gather, parts, (note,))[0].to(self.device)
+
+    def _note(self, dtype) -> str:
+        return f"parameters of {self.label}, {self.size} {dtype.np.name}"
 
     def _hide_slot(self, slot):
         slot.module._parameters[slot.name] = self.entries[slot.number].param
@@ -219,23 +258,24 @@ class ParameterGroup(GatheredParameters):
         else:
             self.hide()
 
-    reshards_after_backward = True
-
     def reduce(self, backward):
         """Send this rank's gradients, or store them until a synchronised backward."""
         with no_grad():
             grads = self._take_gradients()
             if not self.syncs:
-                self.stored = grads
+                self.stored, self.has_stored = (grads, Origin()), True
             else:
-                self.stored = None
                 backward.send(self, lambda: self._start(grads))
         self.close()
 
     def _take_gradients(self) -> list:
         """Return the gradients of all leaves as this rank's values, with stored ones added; None for missing ones."""
-        gradients = []
-        for e, before in zip(self.entries, self.stored or [None] * len(self.entries)):
+        gradients, stored = [], [None] * len(self.entries)
+        if self.has_stored:
+            stored, origin = self.stored
+            origin.check()
+            self.stored, self.has_stored = None, False
+        for e, before in zip(self.entries, stored):
             g, e.leaf.grad = e.leaf.grad, None
             if g is not None and g.is_sparse:
                 g = g.to_dense()
@@ -248,36 +288,51 @@ class ParameterGroup(GatheredParameters):
         """Start averaging asynchronously; return a function that waits for this rank's parts."""
         numbers = [i for i, g in enumerate(grads) if g is not None]
         dtype = self.policy.reduce_dtype or self.policy.param_dtype or self.dtype
-        values = [grads[i].to(dtype)._a for i in numbers]
-        channel = self.shards.channel_of(*values)
-        cuts = [self.entries[i].cut(channel.operand(a)) for i, a in zip(numbers, values)]
-        pieces = [channel.joined([c[r] for c in cuts]) for r in range(self.shards.size())]
-        note = f"gradients {numbers} of {self.label}, {dtype}"
-        divisor, over_all, unreplicated, parts = self.divisor, self.reduces_all, self.unreplicated, []
+        values, layouts = [grads[i].to(dtype) for i in numbers], [self.entries[i].layout for i in numbers]
+        note, group, replicas = f"gradients {numbers} of {self.label}, {dtype}", the_group(self.shards), self.replicas
+        divisor, over_all = self.divisor, self.reduces_all
         how = ReduceOp.AVG if divisor is None else ReduceOp.SUM
+        unreplicated = self._unreplicated(numbers)
 
-        def average():
-            mine = channel.reduce_scatter(pieces, how, note)
-            if unreplicated is not None:
-                mine = np.add(mine, unreplicated[1])
-            if self.replicas is not None and over_all:
-                mine = self.replicas.inside(mine, lambda channel: channel.all_reduce(mine, how, note))
-            parts.append(mine if divisor is None else np.divide(mine, mine.dtype.type(divisor)))
+        def start(*arrays):
+            channel, parts = group.channel_of(*arrays), []
+            arrays, more = arrays[:len(layouts)], arrays[len(layouts):]
+            cuts = [layout.cut(channel.operand(a)) for layout, a in zip(layouts, arrays)]
+            pieces = [channel.joined([c[r] for c in cuts]) for r in range(group.size())]
 
-        if unreplicated is not None and unreplicated[0] != numbers:
-            raise AutogradError("gradients without an all-reduce were those of other parameters than those that are averaged "
-                                "now")
-        works = self.shards.run(average, True, channel)
+            def average():
+                mine = channel.reduce_scatter(pieces, how, note)
+                if more:
+                    mine = np.add(mine, more[0])
+                if replicas is not None and over_all:
+                    mine = replicas.inside(mine, lambda channel: channel.all_reduce(mine, how, note))
+                parts.append(mine if divisor is None else np.divide(mine, mine.dtype.type(divisor)))
+
+            return group.run(average, True, channel), lambda: parts
+
+        is_on_devices = group.is_on_devices(*[t._a for t in values])
+        finish = in_background(start, [*values, *unreplicated], (note,), is_on_devices)
 
         def result():
-            works.wait()
-            if self.replicas is not None and not over_all:
-                self.unreplicated = numbers, parts[0]
+            part, = finish()
+            if replicas is not None and not over_all:
+                self.unreplicated, self.has_unreplicated = (numbers, part, Origin()), True
                 return None
-            self.unreplicated = None
-            return numbers, parts[0]
+            return numbers, part
 
         return result
+
+    def _unreplicated(self, numbers) -> list:
+        """Return this rank's parts of gradients that are not averaged over replicas yet, and forget them."""
+        if not self.has_unreplicated:
+            return []
+        known, part, origin = self.unreplicated
+        origin.check()
+        self.unreplicated, self.has_unreplicated = None, False
+        if known != numbers:
+            raise AutogradError("gradients without an all-reduce were those of other parameters than those that are averaged "
+                                "now")
+        return [part]
 
     def put(self, result):
         """Add this rank's parts of the averages to its gradients."""
@@ -288,12 +343,12 @@ class ParameterGroup(GatheredParameters):
         with no_grad():
             for i in numbers:
                 e = self.entries[i]
-                shape = e.part_shape(e.at)
-                n = int(np.prod(shape))
-                part = on_device_of(wrap(flat[at:at + n].reshape(shape)), local_of(e.param)).to(e.param.dtype)
+                shape = e.layout.part_shape(e.at)
+                n = prod(shape)
+                part = on_device_of(flat[at:at + n].reshape(shape), local_of(e.param)).to(e.param.dtype)
                 at += n
                 if e.param.grad is None:
-                    e.param.grad = e.shared(part.clone() if len(numbers) > 1 else part)
+                    e.param.grad = e.shared(part.clone() if len(numbers) > 1 else part.detach())
                 else:
                     local_of(e.param.grad).add_(part)
                 if e.param._node is not None:
@@ -302,4 +357,4 @@ class ParameterGroup(GatheredParameters):
     def reset(self):
         """Forget a failed backward."""
         for e in self.entries:
-            e.leaf.grad = None
+            e.forget_gradient()

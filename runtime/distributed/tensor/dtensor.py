@@ -22,7 +22,7 @@ from ...serialization.tensor_class_names import REBUILDS
 from ...state.mode import tls
 from ..collectives.device_mesh import DeviceMesh, mesh_again
 from . import mesh_backend  # noqa: F401  (it registers itself)
-from .mesh_array import in_layout, mesh_array
+from .mesh_array import in_layout, is_traced, mesh_array, over_traced, part_of
 from .placements import KINDS, Partial, Replicate
 from .redistribute import host, on_device_of
 from .sharded_layout import checked, current_mesh, place_in, whole_shape, without_terms
@@ -34,13 +34,23 @@ _implicit: list = []        # of `implicit_replication`
 
 def over(local: Tensor, shape, mesh, placements) -> Any:
     """Return the tensor with this local part, over the same memory, without history."""
-    t = wrap(mesh_array(local._a, tuple(shape), mesh, placements))
+    recorder: Any = tls.m.recorder if is_traced() else None
+    if recorder is None:
+        t = wrap(mesh_array(local._a, tuple(shape), mesh, placements))
+    else:
+        recorder.pin_sizes(local)
+        t = wrap(over_traced(local, tuple(shape), mesh, placements))
     t._shared = local._storage
+    if recorder is not None:
+        recorder.detached(local, t)
     return t
 
 
 def local_of(t) -> Tensor:
     """Return this process's part of a tensor, over the same memory, without history."""
+    if is_traced():
+        tls.m.recorder.link(t)          # type: ignore[union-attr]
+        return part_of(t._a).detach()
     local = wrap(t._a.memory.local)
     local._shared = t._storage
     return local
@@ -81,6 +91,12 @@ class _Redistribute(Function):
     def forward(ctx: Any, x, placements, backward_dtype):
         m = x._a.memory
         ctx.layout, ctx.dtype, ctx.backward_dtype = without_terms(m.placements), x.dtype, backward_dtype
+        if is_traced():
+            tls.m.recorder.link(x)      # type: ignore[union-attr]
+            if m.placements != placements:
+                moved = in_layout(x._a, placements)
+                return over(part_of(moved), moved.shape, m.mesh, placements)
+            return over(part_of(x._a), x._a.shape, m.mesh, placements)
         a = in_layout(x._a, placements)
         t = wrap(a if a is not x._a else mesh_array(m.local, a.shape, m.mesh, m.placements, a))
         if a is x._a:

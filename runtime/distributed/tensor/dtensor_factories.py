@@ -12,7 +12,7 @@ from ...nn.base.module import Module
 from ...nn.base.parameter import Buffer, Parameter
 from ...state.mode import Defaults
 from .dtensor import DTensor, over
-from .mesh_array import refuse_traces
+from .mesh_array import refuse_in_traces
 from .placements import Partial, Replicate
 from .redistribute import on_device_of, redistributed
 from .redistribute import part as part_of
@@ -24,7 +24,7 @@ __all__ = ["distribute_module", "distribute_tensor", "empty", "full", "ones", "r
 def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_rank=0) -> DTensor:
     """Return a tensor (all of it) sharded over a mesh, with the values of the first process. With `src_data_rank=None` each
     process takes its part of its own values, without communication. Gradients go to the result, which is a leaf."""
-    refuse_traces()
+    refuse_in_traces("it distributes a tensor as a DTensor (distribute_tensor)")
     mesh = device_mesh or current_mesh()
     placements = checked(placements, mesh, tensor.ndim, "distribute_tensor")
     if isinstance(tensor, DTensor):

@@ -10,8 +10,10 @@ from ....ir.ops.core.elementwise import cast
 from ....ir.ops.core.shape import select, slice_
 from ....ir.ops.index.assign import assign_view
 from ...core.device_array import BACKENDS, MESH, DeviceArray
+from ...core.tensor import wrap
+from ...state.mode import tls
 from . import sharded_dispatch, shared_random
-from .mesh_array import in_layout, is_on_mesh, mesh_array, on_mesh, refuse_traces
+from .mesh_array import Parts, in_layout, is_on_mesh, mesh_array, on_mesh, over_part, over_traced, refuse_in_traces
 from .placements import Partial
 from .redistribute import on_device_of, redistributed
 from .sharded_layout import REPLICATE, place_in
@@ -19,7 +21,6 @@ from .sharded_layout import REPLICATE, place_in
 
 def run(op, arrays, params):
     """Run an operator on the parts."""
-    refuse_traces()
     return sharded_dispatch.run(op, arrays, params)
 
 
@@ -40,7 +41,17 @@ def item(a, key):
 
 def write(dst, src):
     """Write a value into an array, which keeps its layout."""
-    refuse_traces()
+    mode = tls.m
+    recorder, mode.recorder = mode.recorder, None       # (which hears of the write of the tensor)
+    mode.refresh()
+    try:
+        _write(dst, src)
+    finally:
+        mode.recorder = recorder
+        mode.refresh()
+
+
+def _write(dst, src):
     m = dst.memory
     if m.mesh.get_coordinate() is None:
         return
@@ -54,7 +65,7 @@ def write(dst, src):
     if m.origin is not None:
         chain = ((m.origin.op.name, tuple(sorted(m.origin.params.items()))),)
         src = src if src.dtype == dst.dtype else src.astype(dst.dtype)
-        write(m.origin.of, sharded_dispatch.run(assign_view, (m.origin.of, src), {"chain": chain}))
+        _write(m.origin.of, sharded_dispatch.run(assign_view, (m.origin.of, src), {"chain": chain}))
         return
     m.writes.count += 1
     np.copyto(m.local, in_layout(src, m.placements).memory.local, casting="unsafe")
@@ -62,7 +73,7 @@ def write(dst, src):
 
 def to_host(a, wait=True):
     """Return all of it in host memory: a collective."""
-    refuse_traces()
+    refuse_in_traces("it reads the values of a DTensor")
     m = a.memory
     whole = redistributed(m.local, a.shape, m.mesh, m.placements, (REPLICATE,) * m.mesh.ndim)
     result = whole.numpy() if whole.__class__ is DeviceArray else whole
@@ -132,6 +143,7 @@ def fresh(arrays) -> list:
 
 def sweep(rows, numbers):
     """Run fused updates on the parts of arrays; operands take the layout of what is written."""
+    refuse_in_traces()
     sharded_dispatch.sweep(rows, numbers)
 
 
@@ -139,6 +151,62 @@ def before_export(a, stream):
     """Raise: the memory of a part is not that of the whole."""
     raise DeviceError("a tensor that is sharded over processes has no memory of its own to show; take t.to_local(), or "
                       "t.full_tensor()")
+
+
+def laid_like(src, dst):
+    """Return what a trace writes into a tensor in that one's layout."""
+    if src._a.__class__ is not DeviceArray or src._a.kind != MESH:
+        if src._a.size != 1:
+            refuse_in_traces("it writes a plain tensor into a DTensor")
+        return src
+    src = src if src._a.shape == dst._a.shape else src.expand(dst._a.shape)
+    return src if src.placements == dst.placements else src.redistribute(placements=dst.placements)
+
+
+def beside(t, a):
+    """Return the array of a tensor of the trace that each process of an array's mesh has."""
+    mesh = a.memory.mesh
+    return over_traced(t, t._a.shape, mesh, (REPLICATE,) * mesh.ndim)
+
+
+def traced_part(a):
+    """Return the tensor of this process's part that a recorder knows; None if no recorder knew it."""
+    return a.memory.traced
+
+
+def trace_part(a, part):
+    """Note the tensor of this process's part."""
+    a.memory.traced = part
+
+
+def over_traced_part(a, part):
+    """Return an array like another one over a tensor of the trace."""
+    made = over_part(part._a, a.shape, Parts(part._a, a.memory.mesh, a.memory.placements))
+    made.memory.traced = part
+    return made
+
+
+def local_of(a):
+    """Return the array of this process's part."""
+    return a.memory.local
+
+
+def layout_of(a) -> tuple:
+    """Return what must be the same for parts to be parts of the same whole."""
+    return a.shape, a.memory.mesh, a.memory.placements
+
+
+def written_part(a):
+    """Count a write to this process's part in a trace."""
+    if a.memory.origin is not None:
+        refuse_in_traces("it writes to a view of a DTensor that lies in another layout")
+    a.memory.writes.count += 1
+
+
+def whole_of(part, layout):
+    """Return the tensor with a part."""
+    shape, mesh, placements = layout
+    return wrap(mesh_array(part._a, shape, mesh, placements))
 
 
 BACKENDS[MESH] = sys.modules[__name__]

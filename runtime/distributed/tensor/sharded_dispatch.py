@@ -16,12 +16,29 @@ from ....ir.opdef.aval import Aval, broadcast_shapes
 from ....ir.opdef.op import Composite, Op
 from ....ir.ops.core.moments import norms
 from ....ir.ops.core.shape import expand, reshape
+from ...api.register.register import FUNCTIONS
 from ...core.device_array import DeviceArray
 from ...core.dispatch import run_arrays
 from ...core.node import aval_of
+from ...core.tensor import Tensor
 from . import grouped_reductions
 from . import sharding_rule_table as rule_table
-from .mesh_array import Parts, ViewOrigin, check_shape, in_layout, is_on_mesh, mesh_array, on_mesh, over_part
+from .mesh_array import (
+    Parts,
+    ViewOrigin,
+    apply,
+    check_shape,
+    in_layout,
+    is_on_mesh,
+    is_traced,
+    mesh_array,
+    on_mesh,
+    on_parts,
+    over_part,
+    over_traced,
+    part_of,
+    refuse_in_traces,
+)
 from .placements import Partial, Replicate, Shard, _StridedShard
 from .sharded_layout import place_in, without_terms
 from .sharding_rules import Call, Names, names_of, ways
@@ -85,6 +102,8 @@ def _mesh_of(op, arrays):
 
 def _run(op, arrays, params, plan, mesh):
     operands = [in_layout(a, p) if p is not None else a for a, p in zip(arrays, plan.ins)]
+    if is_traced():
+        return _recorded(op, [part_of(a) if is_on_mesh(a) else a for a in operands], params, plan, mesh)
     local = [a.memory.local if is_on_mesh(a) else a for a in operands]
     if mesh.get_coordinate() is None or all(0 in s for s in plan.shapes):
         results = [_zeros(s, aval, local) for s, aval in zip(plan.shapes, plan.avals)]
@@ -96,6 +115,24 @@ def _run(op, arrays, params, plan, mesh):
         if a.shape != want:
             check_shape(a, want, aval.shape, mesh, p)
         outs.append(over_part(a, aval.shape, Parts(a, mesh, p)))
+    return tuple(outs) if plan.several else outs[0]
+
+
+def _recorded(op, local, params, plan, mesh):
+    """Return the results of an operator on tensors of the parts, in a trace."""
+    if plan.located is not None or mesh.get_coordinate() is None:
+        refuse_in_traces(f"it runs {op.name} on parts of a DTensor whose place among the parts counts")
+    if all(0 in s for s in plan.shapes):
+        device = next(t.device for t in local if isinstance(t, Tensor))
+        with on_parts():
+            results = [FUNCTIONS["zeros"](s, dtype=aval.dtype, device=device) for s, aval in zip(plan.shapes, plan.avals)]
+    else:
+        found = apply(op, local, {**params, **plan.own} if plan.own else params)
+        results = list(found) if plan.several else [found]
+    outs = []
+    for t, aval, p, want in zip(results, plan.avals, plan.outs, plan.shapes):
+        check_shape(t._a, want, aval.shape, mesh, p)
+        outs.append(over_traced(t, aval.shape, mesh, p))
     return tuple(outs) if plan.several else outs[0]
 
 
@@ -123,8 +160,16 @@ def _viewed(op, a, params, plan, mesh):
     """Return a view of the part if its layout allows, else of a copy, which follows its base. Views never copy by
     `reshape`."""
     source = in_layout(a, plan.ins[0])
-    local = source.memory.local
     own = {**params, **plan.own}
+    if is_traced():
+        part = apply(op, [part_of(source)], own)
+        is_own = op is reshape and not (_shares(part._a, source.memory.local) if source is a else a.is_contiguous)
+        if is_own:
+            return over_traced(part, plan.avals[0].shape, mesh, plan.outs[0])
+        origin = None if source is a and a.memory.origin is None else ViewOrigin(a, op, params)
+        base = a if a.base is None else a.base
+        return over_traced(part, plan.avals[0].shape, mesh, plan.outs[0], base, origin, a.memory.writes)
+    local = source.memory.local
     view = op.ref(local, **own) if local.__class__ is np.ndarray else local.backend.run(op, (local,), own)
     if op is reshape and not (_shares(view, local) if source is a else a.is_contiguous):
         return mesh_array(view, plan.avals[0].shape, mesh, plan.outs[0])

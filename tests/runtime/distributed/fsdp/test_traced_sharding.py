@@ -9,7 +9,14 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot import jit, nn, optim
-from ingot.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+from ingot.distributed.fsdp import (
+    FullyShardedDataParallel,
+    MixedPrecision,
+    MixedPrecisionPolicy,
+    ShardingStrategy,
+    fully_shard,
+)
+from ingot.distributed.tensor import Shard
 from ingot.nn import functional as F
 
 CALLS = 6
@@ -78,7 +85,7 @@ def _clipped(net, opt, x, y):
     norm = net.clip_grad_norm_(0.1) if isinstance(net, FullyShardedDataParallel) else nn.utils.clip_grad_norm_(
         net.parameters(), 0.1)
     opt.step()
-    return loss + norm
+    return loss.detach() + norm
 
 
 def _accumulated(net, opt, x, y):
@@ -93,13 +100,20 @@ def _accumulated(net, opt, x, y):
 
 def _without_sync(net, opt, x, y):
     opt.zero_grad()
-    with net.no_sync():
+    with net.no_sync() if isinstance(net, FullyShardedDataParallel) else _without_gradient_sync(net):
         first = _loss(net, x[:1], y[:1])
         first.backward()
     loss = _loss(net, x[1:], y[1:])
     loss.backward()
     opt.step()
     return loss + first
+
+
+@contextlib.contextmanager
+def _without_gradient_sync(net):
+    net.set_requires_gradient_sync(False)
+    yield
+    net.set_requires_gradient_sync(True)
 
 
 def _wrapped(**options):
@@ -109,6 +123,20 @@ def _wrapped(**options):
         return FullyShardedDataParallel(model, **options)
 
     return shard
+
+
+def _parted(half=False, **options):
+    def shard(model):
+        policy = MixedPrecisionPolicy(ingot.bfloat16, ingot.float32) if half else MixedPrecisionPolicy()
+        for layers, i in _inner(model):
+            fully_shard(layers[i], mp_policy=policy, **options)
+        return fully_shard(model, mp_policy=policy, **options)
+
+    return shard
+
+
+def _last_dim(p):
+    return Shard(p.ndim - 1)
 
 
 def _inner(model):
@@ -172,8 +200,18 @@ ROWS = {
     "flat, not sharded": (_mlp, _wrapped(sharding_strategy=ShardingStrategy.NO_SHARD), _plain, _adamw),
     "flat, not sharded, without sync": (_mlp, _wrapped(sharding_strategy=ShardingStrategy.NO_SHARD), _without_sync, _sgd),
     "flat, half": (Language, _wrapped(mixed_precision=HALF), _plain, _adamw),
+    "parts": (_mlp, _parted(), _plain, _adamw),
+    "parts, language": (Language, _parted(), _plain, _adamw),
+    "parts, images": (_images, _parted(), _plain, _sgd),
+    "parts, clipped": (_mlp, _parted(), _clipped, _sgd),
+    "parts, accumulated": (_mlp, _parted(), _accumulated, _adamw),
+    "parts, without sync": (_mlp, _parted(), _without_sync, _adamw),
+    "parts, kept": (_mlp, _parted(reshard_after_forward=False), _plain, _adamw),
+    "parts, dropped": (_mlp, _parted(reshard_after_forward=True), _plain, _adamw),
+    "parts, half": (Language, _parted(half=True), _plain, _adamw),
+    "parts, last dim": (Language, _parted(shard_placement_fn=_last_dim), _plain, _adamw),
 }
-QUICK = ("flat",)
+QUICK = ("flat", "parts")
 
 
 @pytest.mark.parametrize("size", [2])
@@ -188,8 +226,9 @@ def test_more_steps(name):
 
 
 @pytest.mark.slow
-def test_steps_of_three_ranks():
-    ranks.run(3, _same, [*ROWS], timeout=120)
+@pytest.mark.parametrize("first", range(6))
+def test_steps_of_three_ranks(first):
+    ranks.run(3, _same, [*ROWS][first::6], timeout=60)
 
 
 def _recording_beside_replays(rank):
@@ -255,6 +294,30 @@ def _refused(rank):
         jit.trace(_summons)(net)
 
 
+def _refused_parts(rank):
+    x = ingot.ones(3, 6)
+
+    def step(net, syncs):
+        net.set_requires_gradient_sync(syncs)
+        net(x).sum().backward()
+
+    with pytest.raises(jit.TraceError, match=r"leaves gradients that wait for a backward|leaves set_requires_gradient_sync"):
+        jit.trace(step)(_parted()(_mlp()), False)
+    net = _parted()(_mlp())
+    step(net, False)
+    net.set_requires_gradient_sync(True)
+    with pytest.raises(jit.TraceError, match=r"an earlier call kept .* accumulate gradients within one call"):
+        jit.trace(step)(net, True)
+    net = _parted()(_mlp())
+    net.unshard()
+    with pytest.raises(jit.TraceError, match="whole since an earlier call"):
+        jit.trace(step)(net, True)
+    net = _parted()(_mlp())
+    net.set_reshard_after_backward(False)
+    with pytest.raises(jit.TraceError, match="keeps whole parameters after backward"):
+        jit.trace(step)(net, True)
+
+
 def _summons(net):
     with FullyShardedDataParallel.summon_full_params(net):
         return next(net.parameters()).sum()
@@ -279,24 +342,44 @@ def _sees_changes(rank):
     assert found[:5] == found[5:]
 
 
-def _forward_alone(rank):
-    warnings.simplefilter("ignore", jit.TracerWarning)
+def _outside(shard, inside):
+    """Return the gradients of calls whose backward comes outside, as traced and as eager ones. `inside` runs in the call."""
     found = []
     for wrap in (jit.trace, lambda fn: fn):
         ingot.manual_seed(0)
-        net = _wrapped()(_mlp())
-        forward = wrap(lambda x, net=net: net(x).pow(2).mean())
-        for i in range(4):
+        net = shard(_mlp())
+        forward = wrap(lambda x, net=net: inside(net(x).pow(2).mean()))
+        for i in range(5):
             net.zero_grad()
-            forward(ingot.ones(3, 6) * (rank + i)).backward()
-            found.append([p.grad.tolist() for p in net.parameters()])
-    assert found[:4] == found[4:]
+            losses = [forward(ingot.ones(3, 6) * (dist.get_rank() + i + k)) for k in range(1 + i % 2)]
+            sum(losses).backward()
+            found.append([p.grad if p.grad is None else _local(p.grad).tolist() for p in net.parameters()])
+        assert any(found[-1])
+    return found
 
 
-def test_a_traced_forward_leaves_its_gradients_to_a_backward_outside():
-    ranks.run(2, _forward_alone)
+def _backward_outside(rank, shards):
+    """Calls that are recorded in vain, and several calls for one backward, lose no gradients."""
+    warnings.simplefilter("ignore", jit.TracerWarning)
+    for shard in shards:
+        found = _outside(shard, lambda loss: loss)
+        assert found[:5] == found[5:]
 
 
-@pytest.mark.parametrize("body", [_refused, _sees_changes])
-def test_gradients_that_wait_outside_are_refused(body):
-    ranks.run(2, body)
+def _each(rank, bodies):
+    for body in bodies:
+        body(rank)
+        dist.barrier()
+
+
+def test_a_backward_outside():
+    ranks.run(2, _backward_outside, [_wrapped()])
+
+
+@pytest.mark.slow
+def test_a_backward_outside_of_more_modules():
+    ranks.run(2, _backward_outside, [_wrapped(use_orig_params=True), _parted()])
+
+
+def test_gradients_that_wait_outside():
+    ranks.run(2, _each, [_refused, _refused_parts, _sees_changes])

@@ -1,0 +1,217 @@
+"""Traced functions that compute with DTensors: the values of eager code, with the same messages, or an error."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ingot
+import ranks
+from ingot import distributed as dist
+from ingot import jit, nn, optim
+from ingot.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from ingot.distributed.tensor import parallel as tp
+from ingot.nn import functional as F
+
+CALLS = 6
+
+
+def _mesh():
+    return dist.init_device_mesh("cpu", (dist.get_world_size(),))
+
+
+def _columns_and_rows(mesh):
+    net = nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Linear(12, 4))
+    return tp.parallelize_module(net, mesh, {"0": tp.ColwiseParallel(), "2": tp.RowwiseParallel()})
+
+
+def _sequence(mesh):
+    net = nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 4))
+    return tp.parallelize_module(net, mesh, {
+        "0": tp.SequenceParallel(sequence_dim=0), "1": tp.ColwiseParallel(input_layouts=Shard(0)),
+        "3": tp.RowwiseParallel(output_layouts=Shard(0), use_local_output=False)})
+
+
+def _embedding(mesh):
+    net = nn.Sequential(nn.Embedding(9, 12), nn.Linear(12, 4))
+    return tp.parallelize_module(net, mesh, {"0": tp.ColwiseParallel(output_layouts=Replicate()), "1": tp.RowwiseParallel(
+        input_layouts=Replicate())})
+
+
+def _batch(net, i):
+    ingot.manual_seed(i)
+    if isinstance(net[0], nn.Embedding):
+        return ingot.randint(0, 9, (12,)), ingot.randn(12, 4)
+    return ingot.randn(12, 6), ingot.randn(12, 4)
+
+
+def _step(net, opt, x, y, limit):
+    opt.zero_grad()
+    out = net(x)
+    out = out.full_tensor() if isinstance(out, DTensor) else out
+    loss = F.mse_loss(out, y[0].expand(out.shape))
+    loss.backward()
+    if limit is not None:
+        nn.utils.clip_grad_norm_(list(net.parameters()), limit)
+    opt.step()
+    return loss
+
+
+def _training(make, make_optimizer, limit, wrap):
+    ingot.manual_seed(0)
+    net = make(_mesh())
+    opt = make_optimizer(net.parameters())
+    run = wrap(lambda x, y: _step(net, opt, x, y, limit))
+    losses = [run(*_batch(net, i)).item() for i in range(CALLS)]
+    return losses, [[(t.to_local() if isinstance(t, DTensor) else t).tolist() for t in (p, p.grad)] for p in net.parameters()]
+
+
+ROWS = {
+    "columns and rows": (_columns_and_rows, lambda p: optim.AdamW(p, lr=0.01), None),
+    "momentum": (_columns_and_rows, lambda p: optim.SGD(p, lr=0.1, momentum=0.9), None),
+    "clipped": (_columns_and_rows, lambda p: optim.SGD(p, lr=0.1), 0.1),
+    "sequence": (_sequence, lambda p: optim.AdamW(p, lr=0.01), None),
+    "embedding": (_embedding, lambda p: optim.AdamW(p, lr=0.01), None),
+}
+
+
+def _same(rank, names):
+    for name in names:
+        traced: list = []
+
+        def wrap(step, traced=traced):
+            traced.append(jit.trace(step, fullgraph=True))
+            return traced[0]
+
+        (losses, tensors), (eager_losses, eager) = _training(*ROWS[name], wrap), _training(*ROWS[name], lambda step: step)
+        assert losses == pytest.approx(eager_losses, rel=1e-6), name
+        for pair in zip(tensors, eager):
+            for a, b in zip(*pair):             # (products in traces promise a tolerance)
+                np.testing.assert_allclose(a, b, 1e-5, 1e-7, err_msg=name)
+        assert traced[0].stats()["compiles"] <= 3, (name, traced[0].stats())
+
+
+def test_parallel_steps():
+    ranks.run(2, _same, ["columns and rows"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3])
+def test_more_parallel_steps(size):
+    ranks.run(size, _same, [*ROWS], timeout=60)
+
+
+# Functions of captured DTensors.
+
+
+def _weights(mesh):
+    ingot.manual_seed(1)
+    return distribute_tensor(ingot.randn(6, 4), mesh, [Shard(0)]), distribute_tensor(ingot.randn(4, 6), mesh, [Shard(1)])
+
+
+def _product(a, b, x):
+    return (a @ b * x).full_tensor()
+
+
+def _number(a, b, x):
+    return (a.sum() * x).full_tensor().item()
+
+
+def _views(a, b, x):
+    return (a.t()[1:3] * b[1:3] + x).redistribute(placements=[Replicate()]).to_local()
+
+
+def _writes(a, b, x):
+    with ingot.no_grad():
+        a.mul_(x)
+        a[:, 0] = 1
+        b.copy_(a.t().redistribute(placements=b.placements))
+        b.fill_(0) if b.shape[0] == 1 else b.add_(a.t(), alpha=2)
+    return a.full_tensor()
+
+
+def _moved(a, b, x):
+    return (a.redistribute(placements=[Shard(1)]) * x).softmax(-1).sum(0).full_tensor()
+
+
+def _of_parts(a, b, x):
+    part = a.to_local() * x
+    return DTensor.from_local(part, a.device_mesh, a.placements).full_tensor()
+
+
+def _returned(a, b, x):
+    return a.detach() * x + 1
+
+
+FUNCTIONS = [_product, _number, _views, _writes, _moved, _of_parts, _returned]
+
+
+def _functions(rank, functions):
+    warnings.simplefilter("error", jit.TracerWarning)
+    for function in functions:
+        found = []
+        for wrap in (lambda fn: jit.trace(fn, fullgraph=True), lambda fn: fn):
+            a, b = _weights(_mesh())
+            run = wrap(lambda x, a=a, b=b, function=function: function(a, b, x))
+            for i in range(4):
+                y = run(ingot.tensor(1.0 + i))
+                y = y.full_tensor() if isinstance(y, DTensor) else y
+                found.append((y.tolist() if isinstance(y, ingot.Tensor) else y, a.to_local().tolist(), b.to_local().tolist()))
+        assert found[:4] == found[4:], function.__name__
+
+
+def test_functions_of_shared_tensors():
+    ranks.run(2, _functions, FUNCTIONS)
+
+
+def _dropped(a, x):
+    return F.dropout(a * x).full_tensor()
+
+
+def _read(a, x):
+    return (a * x).sum().item()
+
+
+def _written_view(a, x):
+    a.redistribute(placements=[Replicate()])
+    view = a.view(4, 6)
+    view.mul_(x)
+    return a.full_tensor()
+
+
+def _written_row(a, x):
+    a.t()[0] = x
+    return a.full_tensor()
+
+
+def _refused(rank):
+    mesh = _mesh()
+    for function in (_dropped, _read, _written_view, _written_row):
+        a = distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])
+        with pytest.raises(jit.TraceError):
+            jit.trace(lambda x, a=a, function=function: function(a, x))(ingot.tensor(2.0))
+    with pytest.raises(jit.TraceError, match="DTensor as an argument"):
+        jit.trace(lambda t: t * 2)(distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)]))
+    with pytest.raises(jit.TraceError, match="distributes a tensor"):
+        jit.trace(lambda x: distribute_tensor(x, mesh, [Shard(0)]).to_local())(ingot.ones(6, 4))
+
+
+def _moves_on(rank):
+    """A recording does not serve another layout."""
+    state = nn.Module()
+    state.register_buffer("a", distribute_tensor(ingot.arange(24.0).reshape(6, 4), _mesh(), [Shard(0)]))
+    run = jit.trace(lambda x: (state.a * x).full_tensor())
+    for i in range(6):
+        if i == 3:
+            state.a.data = state.a.redistribute(placements=[Shard(1)])
+        assert run(ingot.tensor(1.0 + i)).tolist() == (ingot.arange(24.0).reshape(6, 4) * (1 + i)).tolist(), i
+
+
+def _both(rank):
+    _refused(rank)
+    dist.barrier()
+    _moves_on(rank)
+
+
+def test_what_no_trace_repeats():
+    ranks.run(2, _both)
