@@ -193,8 +193,9 @@ RUN = 4             # limits of a model that runs: its constants, its results, w
 
 def run_onnx_with(data, arrays):
     """Run a model on arrays within the bounds of time and memory."""
+    from_onnx = jit.from_onnx       # loads the modules, which takes seconds once
     with bounded(len(data) + sum(a.nbytes for a in arrays), RUN):
-        jit.from_onnx(data)(*[ingot.tensor(a) for a in arrays])
+        from_onnx(data)(*[ingot.tensor(a) for a in arrays])
 
 
 def read(name, data):

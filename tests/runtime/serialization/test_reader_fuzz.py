@@ -42,6 +42,8 @@ def test_small_files_of_arrays_that_stand_for_much(make):
 
 @pytest.mark.parametrize("name", reader_seeds.READERS, indirect=True)
 def test_inputs_that_reach_much_code(name):
+    reader, make = reader_seeds.READERS[name]
+    reader(make())          # loads the modules, which takes seconds once
     for data in fuzzed_readers.corpus_of(name).values():
         reader_seeds.read(name, data)
 
