@@ -4,7 +4,7 @@ import weakref
 from dataclasses import dataclass
 from operator import attrgetter, call, eq, is_
 
-from ...runtime.core.node import Leaf
+from ...runtime.core.node import Leaf, source_of
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.parameter import UninitializedTensorMixin
 from ...runtime.optim.optimizer import all_hooks
@@ -132,6 +132,26 @@ class MemoryGuard(Condition):
 
     def __str__(self):
         return "a captured tensor no longer lies where it did in the memory of another one, or asks for gradients or no longer"
+
+
+class HistoryGuard(Condition):
+    """Guard on the history of a captured tensor, through which the function goes backward: it is the same one, without hooks.
+    `nodes` are those between the tensor and its leaves, the tensor's own one first."""
+
+    def __init__(self, tensor: Tensor, nodes):
+        self._tensor, self._nodes = tensor, [weakref.ref(n) for n in nodes]
+
+    @property
+    def identity(self) -> tuple:
+        return "history", id(self._tensor)
+
+    def holds(self) -> bool:
+        edge, nodes = self._tensor._node, [ref() for ref in self._nodes]
+        return (edge is not None and source_of(edge)[0] is nodes[0]
+                and all([n is not None and not (n.pre_hooks or n.post_hooks) for n in nodes]))  # noqa: C419  (quicker)
+
+    def __str__(self):
+        return "a captured tensor has another history, or hooks on it, and backward goes through it"
 
 
 class TensorKindGuard(Condition):

@@ -15,7 +15,7 @@ from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
-from ..guards.state_guards import hooks_guard
+from ..guards.state_guards import HistoryGuard, hooks_guard
 from .recording import LeafState, Link, Saved, kind_of_gradient
 
 
@@ -195,11 +195,32 @@ class GradientLog:
         return Saved(r.value_of(t), r.link(t), t._storage) if isinstance(t, Tensor) else t if is_symbol(t) else None
 
     def going_back(self, nodes):
-        """Backward is about to go through some nodes. None may be from before the run: replays would take the same path for
-        every later history."""
-        before = [n for n in nodes if n.number < self._began]
-        if before:
-            raise _older_error(max(before, key=attrgetter("number")))
+        """Backward is about to go through some nodes. Those from before the run must lie between captured tensors and leaves
+        that are inputs, as those of a view of a parameter do. Replays would take the same path for every other history."""
+        before = {n for n in nodes if n.number < self._began}
+        if not before:
+            return
+        left = set(before)
+        for t in self._recorder.inputs.captured():
+            own = None if t._node is None else source_of(t._node)[0]
+            if own in before:
+                path = self._path_to_inputs(own)
+                left.difference_update(path)
+                if path:
+                    self._recorder.guards.append(HistoryGuard(t, path))
+        if left:
+            raise _older_error(max(left, key=attrgetter("number")))
+
+    def _path_to_inputs(self, node) -> list:
+        """Return the nodes from one back to leaves; none if a leaf is no input, or a node has hooks."""
+        path = [node]
+        for n in path:
+            for edge in [source_of(e)[0] for e in n.edges if e is not None]:
+                if type(edge) is not Leaf:
+                    path += () if edge in path else (edge,)
+                elif id(edge) not in self.leaves or self.leaves[id(edge)].position is None:
+                    return []
+        return [] if any(n.pre_hooks or n.post_hooks for n in path) else path
 
     def unpacked(self, t: Tensor, saved, node, guards):
         """Backward unpacked a saved array as the tensor `t`; `guards` are (storage, version) saved with it. After writes

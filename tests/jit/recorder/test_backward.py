@@ -222,3 +222,52 @@ def test_backward_goes_on_through_no_history_from_before_the_call(history, way, 
         assert way != "grad to it"
     else:
         assert found == expected
+
+
+VIEWS = {                       # views of a parameter, made before the first call
+    "row": lambda p: p[1],
+    "rows": lambda p: p[1:],
+    "turned": lambda p: p.t(),
+    "reshaped": lambda p: p.reshape(2, 6),
+    "row of turned": lambda p: p.t()[2],
+    "diagonal": lambda p: p.diagonal(),
+    "expanded": lambda p: p[:, None].expand(3, 2, 4),
+    "every second": lambda p: p[:, ::2],
+}
+CHANGES = {
+    "nothing": lambda held: None,
+    "another view": lambda held: setattr(held, "view", held.p[0]),
+    "a hook on its node": lambda held: held.view.grad_fn.register_hook(lambda gi, go: (gi[0] * 3,)),
+    "a hook on it": lambda held: held.view.register_hook(lambda g: g * 3),
+    "a history": lambda held: setattr(held, "view", held.view * 3),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("reads_whole", [False, True])
+@pytest.mark.parametrize("view", VIEWS)
+def test_backward_goes_through_captured_views_of_parameters(view, reads_whole, change):
+    def life(wrap):
+        p = ingot.linspace(-1, 1, 12).reshape(3, 4).clone().requires_grad_()
+        held, opt, found = SimpleNamespace(p=p, view=VIEWS[view](p)), ingot.optim.SGD([p], lr=0.1), []
+
+        @wrap
+        def step(x):
+            opt.zero_grad()
+            loss = (held.view * x).tanh().sum()
+            (loss + held.p.sum() if reads_whole else loss).backward()
+            opt.step()
+            return loss.item()
+
+        for i in range(CALLS + 2):
+            try:
+                found.append((step(ingot.tensor(i + 0.5)), held.p.tolist(), held.p.grad.tolist()))
+            except jit.TraceError as error:
+                assert change != "nothing" and i == CALLS - 1 and "which was computed before the call" in str(error)
+                return found, i
+            if i == CALLS - 2:
+                CHANGES[change](held)
+        return found, CALLS + 2
+
+    (want, _), (got, calls) = life(lambda f: f), life(jit.trace)
+    assert got == want[:calls]
