@@ -450,7 +450,8 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
     if kind is slice:
         return slice(*each(inner))
     if kind is VIEW and inner[0] is not None:
-        return view_over(*each(inner[:1]), inner[1])
+        memory, window = inner
+        return view_over(each((memory,))[0], window)
     if _is_whole(kind, inner):
         return inner
     number = len(built)

@@ -200,9 +200,9 @@ def _global(module, name):
     return found
 
 
-def comparable(value):
+def comparable(value: Any) -> Any:
     """Return what guards compare of the answer of a function that looks at code: a signature by its parameters."""
-    inspect: Any = sys.modules.get("inspect", types)
-    if isinstance(value, getattr(inspect, "Signature", ())):
+    signature: Any = getattr(sys.modules.get("inspect", types), "Signature", ())
+    if isinstance(value, signature):
         return [(p.name, int(p.kind), p.default, p.annotation) for p in value.parameters.values()], value.return_annotation
     return value

@@ -3,6 +3,7 @@
 import weakref
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 from ...ir.dim_order import order_of
 from ...ir.ops.index.assign import run_chain
@@ -314,7 +315,7 @@ class GradientLog:
         memory, with a history, or in memory that is shared or not row-major."""
         found, seen = [], set()
         for s in [*self.leaves.values()]:
-            g = s.gradient
+            g: Any = s.gradient
             if s.position is not None and s.is_changed and kind_of_gradient(g) not in (None, True):
                 cell = self._recorder.link(g).cell
                 if g._node is not None or order_of(g._a) is not None or id(cell) in seen or cell.root is not None:
