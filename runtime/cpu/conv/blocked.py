@@ -232,18 +232,20 @@ def planned_weight_grad(x, params) -> SlotPlan:
 
 
 def _for_lanes(step) -> OperatorKernel:
-    """Return the kernel of an operator of blocks; the reference runs graphs made for a machine with other lanes."""
+    """Return the kernel of an operator of blocks. The reference runs other dtypes, and graphs made for a machine with other
+    lanes. Steps return None, too, for packed weights of another size than kernels here read and write."""
 
     def checked_step(node, operands, results):
         x = operands[0]
-        return step(node, operands, results) if fits(lanes_of(node.op, x, node.params), x.dtype.itemsize) else None
+        is_ours = x.dtype in conv.DTYPES and fits(lanes_of(node.op, x, node.params), x.dtype.itemsize)
+        return step(node, operands, results) if is_ours else None
 
     return OperatorKernel(make=by_step(checked_step), step=checked_step)
 
 
 def _conv(node, operands, results):
     made = planned(operands[0], epilogue_shapes(operands, node.params), node.params)
-    return made.native(len(operands), *_locations(operands, node.params))
+    return made.native(len(operands), *_locations(operands, node.params)) if made.reads(operands[1]) else None
 
 
 def _locations(operands, params):
@@ -252,19 +254,28 @@ def _locations(operands, params):
 
 def _conv_chain(node, operands, results):
     layers = planned_chain(operands[0], operands[1:], node.params)
+    weights = [given[0] for _, given in ops.chain_layers(operands[0], operands[1:], **node.params)]
+    if not all(made.reads(w) for made, w in zip(layers, weights)):
+        return None
     return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
 
 
 def _pack_filters(node, operands, results):
     algorithm, groups, in_blocks, _ = node.params["kernel"]
-    plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
-                                     ALGORITHMS[algorithm], pool.get_num_threads(), len(operands) > 1)
+    item = operands[0].dtype.itemsize
+    plan, size = conv_fused.weight_plan(operands[0].shape, item, groups, in_blocks, ALGORITHMS[algorithm],
+                                        pool.get_num_threads(), len(operands) > 1)
+    if node.params["size"] != -(-size // item):
+        return None
     return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
 
 
 def _pack_flipped(node, operands, results):
-    plan = conv_gradients.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
-    return plan.native({W: At(0), Y: At(1)})
+    how = flipped_plan(operands[0], node.params)
+    size = conv_gradients.flipped_weight(how[0], 1, how[1]).size
+    if node.params["elements"] != -(-size // operands[0].dtype.itemsize):
+        return None
+    return conv_gradients.pack_plan(*how, pool.get_num_threads()).native({W: At(0), Y: At(1)})
 
 
 def _copy(back):
@@ -273,7 +284,7 @@ def _copy(back):
     def step(node, operands, results):
         shape, item = (results if back else operands)[0].shape, operands[0].dtype.itemsize
         plan = conv_fused.block_plan(*shape[:2], _pixels(shape[2:]), item, back, pool.get_num_threads())
-        return plan.native({X: At(0), Y: At(1)}) if operands[0].dtype in conv.DTYPES else None
+        return plan.native({X: At(0), Y: At(1)})
 
     return step
 
@@ -284,7 +295,7 @@ def _pixels(sizes) -> int:
 
 def _input_grad(node, operands, results):
     made = planned_input_grad(operands[0], epilogue_shapes(operands, node.params), node.params)
-    return made.native(len(operands), *_locations(operands, node.params))
+    return made.native(len(operands), *_locations(operands, node.params)) if made.reads(operands[1]) else None
 
 
 def _weight_grad(node, operands, results):

@@ -79,4 +79,4 @@ def fused_planes(g: Geometry, dtype, shape, lines: Lines) -> FusedPlan:
     """Return a depthwise convolution with its epilogue, for compiled graphs."""
     steps, after = SlotJobs(), following(lines, shares=False)
     add_planes(steps, g, epilogue=after.code)
-    return FusedPlan(shape, dtype, after).with_plan(steps.plan())
+    return FusedPlan(shape, dtype, after).with_plan(steps.plan(), g.groups * g.outputs * g.inputs * g.taps * g.item)

@@ -80,6 +80,10 @@ class FusedConv(FusedPlan):
         return read_as(self.geometry, self.x_blocked, self.algorithm)
 
     @cached_property
+    def weight_bytes(self) -> int:
+        return weight_bytes(self.inner, self.algorithm)
+
+    @cached_property
     def plan(self):
         g, steps = self.inner, SlotJobs()
         if self.x_blocked or (g.x_plain and not self.depthwise):

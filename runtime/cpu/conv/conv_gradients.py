@@ -123,7 +123,7 @@ def input_grad(convolution, images, algorithm, lines: Lines, threads) -> FusedPl
         flipped.add(steps, phase, (X, 0), (EXTRA, 0), (W, phase.start), (Y, 0), after.code)
     blocks = conv_depthwise.blocks_of(forward) if flipped.depthwise else flipped.base.y_blocks
     count = blocks.count * (1 if flipped.depthwise else forward.groups)
-    return FusedPlan((images, count, *convolution[1], forward.lanes), None, after).with_plan(steps.plan())
+    return FusedPlan((images, count, *convolution[1], forward.lanes), None, after).with_plan(steps.plan(), flipped.size)
 
 
 def plain_input_grad(forward: Geometry, dtype, shape) -> PlannedConv:

@@ -306,18 +306,24 @@ class FusedPlan:
     """A convolution or gradient with a packed weight and an epilogue, for fixed shapes.
 
     shape, dtype  of the result, in blocks or planes
+    weight_bytes  size of the packed weight
     after         the epilogue (`Following`); OPERANDS points to its words
     plan          makes y from x and the packed weight; EXTRA and FACTORS are what a transformed weight was made of
     """
 
     plan: Any
+    weight_bytes: Any
 
     def __init__(self, shape: tuple, dtype, after):
         self.shape, self.dtype, self.after = shape, dtype, after
 
-    def with_plan(self, plan) -> "FusedPlan":
-        self.plan = plan
+    def with_plan(self, plan, weight_bytes: int) -> "FusedPlan":
+        self.plan, self.weight_bytes = plan, weight_bytes
         return self
+
+    def reads(self, w) -> bool:
+        """Whether a packed weight has the size that the plan reads."""
+        return w.shape == (-(-self.weight_bytes // w.dtype.itemsize),)
 
     def native(self, count: int, arrays, sources) -> NativeCall:
         """Return the plan as a step of a graph with so many operands. `arrays` and `sources` are the locations of the

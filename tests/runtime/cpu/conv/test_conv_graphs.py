@@ -134,3 +134,30 @@ def test_plans_of_windows_of_one_pixel_share_their_products():
     window = ((1, 1), ((0, 0), (0, 0)), (1, 1), 1, np.dtype(np.float32), conv.state())
     small, large = (conv.forward_plan((1, 16, n, n), (8, 16, 1, 1), *window) for n in (16, 20))
     assert type(small) is conv.Pointwise and small.product is large.product and small.plain is large.plain
+
+
+OTHER_SIZES = {                 # operators that read or write a packed weight, by kernels with this machine's lanes
+    "pack_filters": lambda rng, kernel: (
+        (rng.standard_normal((16, 8, 3, 3)),), {"kernel": kernel, "size": 16 * 8 * 9 + 1}),
+    "pack_turned": lambda rng, kernel: (
+        (rng.standard_normal((16, 8, 3, 3)),), {**PLAIN, "kernel": kernel, "size": (6, 5), "elements": 16 * 8 * 9 + 1}),
+    "conv_blocked": lambda rng, kernel: (
+        (rng.standard_normal((2, 1, 6, 5, kernel[3])), rng.standard_normal(16 * kernel[3] * 9 + 1)),
+        {**PLAIN, "filters": (16, kernel[3], 3, 3), "lanes": kernel[3], "in_blocks": True, "kernel": kernel, "epilogue": ()}),
+    "conv_input_grad_blocked": lambda rng, kernel: (
+        (rng.standard_normal((2, 1, 6, 5, kernel[3])), rng.standard_normal(kernel[3] * 8 * 9 + 1)),
+        {**PLAIN, "filters": (kernel[3], 8, 3, 3), "size": (6, 5), "lanes": kernel[3], "kernel": kernel, "epilogue": ()}),
+}
+
+
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("name", OTHER_SIZES)
+def test_packed_weights_of_another_size_are_those_of_the_reference(name, kind):
+    lanes = host().lanes(kind.itemsize)
+    arrays, params = OTHER_SIZES[name](np.random.default_rng(3), ("direct", 1, True, lanes))
+    arrays = [a.astype(kind.np) for a in arrays]
+    want = OPS[name].ref(*arrays, **params)
+    np.testing.assert_allclose(kernel_of(OPS[name])(*arrays, **params), want, rtol=1e-4)
+    compiled = CompiledGraph(graph_of(name, [Aval(a.shape, kind) for a in arrays], params), kernel_of)
+    assert not compiled.is_native
+    np.testing.assert_allclose(compiled.run(arrays)[0], want, rtol=1e-4)
