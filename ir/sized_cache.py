@@ -36,17 +36,18 @@ def nbytes_of(arrays) -> int:
 
 
 def sized_cache(nbytes=nbytes_of):
-    """Decorate a function of positional arguments: keep its results in a `SizedCache`. `nbytes` counts those of a result."""
+    """Decorate a function: keep its results in a `SizedCache`. `nbytes` counts those of a result."""
     def decorate(make):
         cache = SizedCache()
         entries = cache.entries
 
         @wraps(make)
-        def cached(*key):
+        def cached(*args, **named):
+            key = (args, *named.items()) if named else args
             found = entries.get(key)
             if found is not None:
                 return found[0]
-            made = make(*key)
+            made = make(*args, **named)
             return cache.put(key, made, nbytes(made))
 
         return cached
