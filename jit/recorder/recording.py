@@ -195,7 +195,7 @@ def base_of(t: Tensor) -> Tensor:
 
 def is_shared(t: Tensor) -> bool:
     """Return whether several processes share a tensor. Its graph value is that of this process's part."""
-    return t._a.__class__ is DeviceArray and t._a.kind == MESH
+    return type(t) not in PARTS and t._a.__class__ is DeviceArray and t._a.kind == MESH
 
 
 def shared_layout(t: Tensor) -> tuple | None:
