@@ -11,7 +11,7 @@ from ingot.runtime.cuda import backend as cuda
 from ingot.runtime.distributed.tensor import mesh_backend  # noqa: F401  (enters its backend)
 from this_checkout import ROOT
 
-OF_MESHES = {"filled_like", "item", "map_parts"}       # asked of parts on a mesh alone
+OF_MESHES = {"filled_like", "item", "laid_like", "map_parts"}       # asked of parts on a mesh alone
 
 def members(protocol) -> set:
     """Return the names of a Protocol and of its bases."""
