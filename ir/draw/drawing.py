@@ -51,7 +51,7 @@ class Item:
 def items_of(graph) -> list:
     """Return all boxes of the graph, in topological order."""
     names = value_names(graph)
-    items = [Item("input", v.name, tip=f"{names[v]}: {v.aval}", makes=(v,), anchor=names[v]) for v in graph.inputs]
+    items = [Item("input", v.name, tip=f"{names[v]}: {v.aval!r}", makes=(v,), anchor=names[v]) for v in graph.inputs]
     for n in graph.nodes:
         tip = format_node(n, names) + (f"\n{format_place(n.line)}" if n.line else "")
         title, detail = (format_param(n.params["value"]), "") if n.op is full else (n.op.name, _detail(n))
@@ -102,7 +102,7 @@ text { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono'
 def box_of(item):
     """Return the box of an item, as large as its words and the types below it need."""
     words = max(len(item.title) * _TITLE * _LETTER, len(item.detail) * _SMALL * _LETTER) + 22
-    types = sum(len(str(v.aval)) * _TYPE * _LETTER + 10 for v in item.makes)
+    types = sum(len(repr(v.aval)) * _TYPE * _LETTER + 10 for v in item.makes)
     return Box(max(words, types, 46), 40 if item.detail else 26, late=item.kind in LATE)
 
 
@@ -164,7 +164,7 @@ def _inlet(i, item, box, count):
 
 def draw_type(value, item, box):
     """Return the type of a value, below the box that makes it."""
-    text = str(value.aval)
+    text = repr(value.aval)
     x, y = _outlet(value, item, box), box.y + box.height / 2 + 13
     w = len(text) * _TYPE * _LETTER + 8
     yield f'<rect class="halo" x="{x - w / 2:.1f}" y="{y - 8.5:.1f}" width="{w:.1f}" height="12" rx="4"/>'
@@ -187,7 +187,7 @@ def draw_net(value, net, items, layout: Layout):
                 end = (_inlet(i, items[t], box, len(reads)), box.y - box.height / 2)
                 pieces.append(_curve(at[box.layer - 1], (end[0], end[1] - 4)))
                 heads.append(f"M{end[0] - 3.4:.1f} {end[1] - 6:.1f} h6.8 l-3.4 6z")
-    yield f'<g class="line"><title>{escape(str(value.aval))}</title>'
+    yield f'<g class="line"><title>{escape(repr(value.aval))}</title>'
     yield f'<path class="net" d="{" ".join(pieces)}"/><path class="head" d="{" ".join(heads)}"/></g>'
 
 

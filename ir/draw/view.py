@@ -57,7 +57,7 @@ def dot(graph: Graph, groups: Groups = None) -> str:
         colours = f"fillcolor={_quoted(fill)} color={_quoted(line)}"
         out.append(f"  n{i} [label={_quoted(label)} tooltip={_quoted(item.tip)} {colours}]")
     for i, item in enumerate(items):
-        out += [f"  n{maker[v]} -> n{i} [label={_quoted(str(v.aval))}]" for v in item.reads]
+        out += [f"  n{maker[v]} -> n{i} [label={_quoted(repr(v.aval))}]" for v in item.reads]
     for k, (name, nodes) in enumerate((groups or {}).items()):
         members = "; ".join(f"n{boxes[n]}" for n in nodes)
         colour = GROUP_COLOURS[k % len(GROUP_COLOURS)]

@@ -65,7 +65,7 @@ class Value:
 
     def __repr__(self):
         made = f"%{self.name}" if self.node is None else f"{self.node.op.name}[{self.index}]"
-        return f"<value {made}: {self.aval}>"
+        return f"<value {made}: {self.aval!r}>"
 
 
 class Node:

@@ -73,8 +73,8 @@ def format_node(node, names=None) -> str:
     arguments += [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
     call = f"{node.op.name}({', '.join(arguments)})"
     if names is None:
-        return f"{', '.join(str(v.aval) for v in node.outputs)} = {call}"
-    results = ", ".join(f"{names[v]}: {v.aval}" for v in node.outputs)
+        return f"{', '.join(repr(v.aval) for v in node.outputs)} = {call}"
+    results = ", ".join(f"{names[v]}: {v.aval!r}" for v in node.outputs)
     return f"{results} = {call}" if results else call
 
 
@@ -82,12 +82,12 @@ def _name(value, names) -> str:
     """Return the name of a value; a value of another graph (an error for `verify`) shows as a question mark."""
     if names and value in names:
         return names[value]
-    return f"%{value.name}" if value.node is None else f"%?: {value.aval}"
+    return f"%{value.name}" if value.node is None else f"%?: {value.aval!r}"
 
 
 def format_header(graph, names) -> str:
     """Return the first line; many inputs go one a line."""
-    inputs = [f"{names[v]}: {v.aval}" for v in graph.inputs]
+    inputs = [f"{names[v]}: {v.aval!r}" for v in graph.inputs]
     given = ", ".join([f"{name}={value!r}" for name, value in graph.names.items()])
     name = f"{graph.name}[{given}]" if given else graph.name
     flat = f"graph {name}({', '.join(inputs)}) {{"

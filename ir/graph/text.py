@@ -292,7 +292,7 @@ class _Parser:
             except GraphError as e:
                 raise self.error(str(e), token.at) from None
             if not agrees:
-                raise self.error(f"{token.text} is declared {aval}, but {node.op.name} gives {value.aval}", token.at)
+                raise self.error(f"{token.text} is declared {aval!r}, but {node.op.name} gives {value.aval!r}", token.at)
 
     # Sizes.
 

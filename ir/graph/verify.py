@@ -106,7 +106,7 @@ def _input_problems(graph):
         if v.node is not None:
             yield f"input {v!r} is made by a node"
         if not v.name:
-            yield f"an input of type {v.aval} has no name"
+            yield f"an input of type {v.aval!r} has no name"
 
 
 def _node_problems(node: Node):
@@ -171,7 +171,7 @@ def _result_problems(graph, defined):
         elif u.value not in defined:
             yield f"the update of %{u.target.name} takes a value that is not in the graph"
         elif u.target.aval != u.value.aval:
-            yield f"the update of %{u.target.name}: {u.target.aval} takes a value of type {u.value.aval}"
+            yield f"the update of %{u.target.name}: {u.target.aval!r} takes a value of type {u.value.aval!r}"
         if u.target in written:
             yield f"%{u.target.name} is updated twice"
         written.add(u.target)

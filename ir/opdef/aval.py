@@ -10,8 +10,8 @@ from ..symbols.symbolic import SymInt
 
 
 class Aval:
-    """Type of a value. Equal avals are interchangeable; `str` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a
-    symbolic size."""
+    """Type of a value. Equal avals are interchangeable; `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with
+    a symbolic size. `str`, for messages, has the sizes as they are now."""
 
     __slots__ = ("_hash", "dtype", "shape")
 
@@ -51,6 +51,9 @@ class Aval:
 
     def __repr__(self):
         return f"{self.dtype.short}[{','.join([d.text if type(d) is SymInt else str(d) for d in self.shape])}]"
+
+    def __str__(self):
+        return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
 
     @property
     def key(self) -> tuple:

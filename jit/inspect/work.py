@@ -96,13 +96,13 @@ def _product(step):
     inside = {v for n in nodes for v in n.outputs}
     read = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in inside])
     flops = sum(operations(n.op, n.inputs, n.outputs, n.params) for n in nodes)
-    return Work(step, "product", e.node.op.name, nodes, str(e.result.aval), _bytes(read), _bytes((e.result, *e.others)), flops)
+    return Work(step, "product", e.node.op.name, nodes, repr(e.result.aval), _bytes(read), _bytes((e.result, *e.others)), flops)
 
 
 def _alone(step, kind):
     node = step.node
     read = dict.fromkeys([x for x in node.inputs if type(x) is Value])
-    over = ", ".join([str(v.aval) for v in node.outputs])
+    over = ", ".join([repr(v.aval) for v in node.outputs])
     flops = operations(node.op, node.inputs, node.outputs, node.params)
     return Work(step, kind, node.op.name, (node,), over, _bytes(read), _bytes(node.outputs), flops, tuple(step.refused))
 

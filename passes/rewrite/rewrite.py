@@ -60,7 +60,7 @@ def _same_types(node, replacement):
     replacement = replacement if type(replacement) is tuple else (replacement,)
     for old, new in zip(node.outputs, replacement, strict=True):
         if old.aval != new.aval:
-            raise GraphError(f"a rewrite of {node.op.name} gave {new.aval} in place of {old.aval}")
+            raise GraphError(f"a rewrite of {node.op.name} gave {new.aval!r} in place of {old.aval!r}")
     return replacement
 
 

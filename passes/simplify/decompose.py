@@ -58,7 +58,7 @@ def _fit(node, declared, value):
     if value.dtype is not declared.dtype:
         value = cast(value, dtype=declared.dtype)
     if value.aval != declared.aval:
-        raise GraphError(f"the body of {node.op.name} gives {value.aval}, its shape rule says {declared.aval}")
+        raise GraphError(f"the body of {node.op.name} gives {value.aval!r}, its shape rule says {declared.aval!r}")
     return value
 
 

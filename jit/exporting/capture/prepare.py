@@ -168,7 +168,7 @@ def names_of(graph: Graph, sources) -> tuple:
     keys: dict = {v: f"weight {number}" for v, number in zip(graph.inputs, sources)}
     for n in graph.nodes:
         operands = [keys[x] if type(x) is Value else repr(x) for x in n.inputs]
-        text = f"{n.op.name} {operands} {params_key(n.params)} {[str(v.aval) for v in n.outputs]}"
+        text = f"{n.op.name} {operands} {params_key(n.params)} {[repr(v.aval) for v in n.outputs]}"
         for v in n.outputs:
             keys[v] = hashlib.sha256(f"{text} {v.index}".encode()).hexdigest()[:32]
     return tuple([keys[v] for v in graph.outputs])

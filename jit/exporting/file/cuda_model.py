@@ -159,7 +159,7 @@ def _rows(step) -> list:
 
 
 def _row(step) -> str:
-    writes = ", ".join([str(v.aval) for v in dict.fromkeys(step.writes)])
+    writes = ", ".join([repr(v.aval) for v in dict.fromkeys(step.writes)])
     if type(step) is EndStep:
         return f"end of  {step.lowered.kernel.name}  {writes}"
     if type(step) is KernelStep:
