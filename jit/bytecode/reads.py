@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
+from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
 from .user_code import dict_of, has_library_methods, is_a, is_own, is_user_code
 
@@ -320,8 +321,8 @@ def follow(root, steps):
 
 
 def is_computed(owner, name) -> bool:
-    """Return whether user code gives an attribute: a property, another descriptor, `__getattr__` or `__getattribute__`. That
-    code is tracked when it runs."""
+    """Return whether code gives an attribute that is tracked when it runs: a property of the user, another descriptor,
+    `__getattr__`, `__getattribute__`, or a parametrisation."""
     kind = type(owner)
     if is_user_function(getattr(kind, "__getattribute__", None)):
         return True
@@ -332,7 +333,7 @@ def is_computed(owner, name) -> bool:
         if not is_there and (found is not MISSING or is_user_function(asks)):
             return True
     elif isinstance(found, property):
-        return is_user_function(found.fget)
+        return is_user_function(found.fget) or isinstance(found, ParametrizedTensor)
     elif _is_getter(found):
         return hasattr(type(found), "__set__") or name not in dict_of(owner)
     return isinstance(owner, type) and _is_getter(in_class(owner, name))

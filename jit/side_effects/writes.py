@@ -13,6 +13,7 @@ import numpy as np
 from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
+from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
 from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined, modules_below
 from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
@@ -247,10 +248,11 @@ def _is_still(before, now) -> bool:
 
 
 def _has_setter(owner, name) -> bool:
-    """Return whether assigning to an attribute calls a function that is tracked itself: one of user code, or of a tensor."""
+    """Return whether assigning to an attribute calls a function that is tracked itself: one of user code, one of a tensor, or
+    one that writes to the tensors of a parametrisation."""
     found = static_attribute(type(owner), name)
     return (isinstance(found, property) and type(found.fset) is types.FunctionType
-            and (isinstance(owner, Tensor) or is_user_defined(found.fset)))
+            and (isinstance(owner, Tensor) or is_user_defined(found.fset) or isinstance(found, ParametrizedTensor)))
 
 
 _SETS_MODE = Module.train.__code__

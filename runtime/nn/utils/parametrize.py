@@ -143,6 +143,10 @@ def _parametrized_class_of(module, base, names):
         _add_property(module, name)
 
 
+class ParametrizedTensor(property):
+    """Attribute of a module that its parametrisation computes anew each time. Assigning sets the originals."""
+
+
 def _add_property(module, name):
     def read(self):
         return _value(self, name)
@@ -150,7 +154,7 @@ def _add_property(module, name):
     def write(self, value):
         self.parametrizations[name].right_inverse(value)
 
-    setattr(type(module), name, property(read, write))
+    setattr(type(module), name, ParametrizedTensor(read, write))
 
 
 def is_parametrized(module, tensor_name=None) -> bool:
