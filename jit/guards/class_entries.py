@@ -16,7 +16,7 @@ from ..bytecode.reads import MISSING
 from .absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from .guards import Condition, ReadCondition
 from .locations import class_attribute, held_in, is_slot
-from .snapshot import brief
+from .snapshot import change_in_words
 
 _BASE, _ORDER, _VERSION = 8 * 32, 8 * 43, 8 * 48        # offsets of tp_base, tp_mro and tp_version_tag (CPython 3.11 to 3.15)
 _MISSES = 2         # times that a class was another one before its tests are compiled
@@ -81,7 +81,7 @@ class ClassMembers(Condition):
         name = next(iter([*self.changed(), *self.members]))
         was, where = self.members[name]
         now = ClassEntry(self.owner, name)()
-        return f"{self.owner.__qualname__}.{name} was {brief(was)}, is {brief(now)}" + (f" (read in {where})" if where else "")
+        return change_in_words(f"{self.owner.__qualname__}.{name}", was, now) + (f" (read in {where})" if where else "")
 
 
 class ClassTests:

@@ -17,7 +17,7 @@ from ..proxies.numpy_scalars import NUMBERS
 from .expectation import PartsExpectation
 from .locations import ChangedValue, Location
 from .references import Held, Reference, reference_to
-from .snapshot import Exactly, Snapshot, brief, demand_alike, first_change, looks_like, snapshot
+from .snapshot import Exactly, Snapshot, change_in_words, demand_alike, first_change, looks_like, snapshot
 
 _MOST_INLINE = 64       # modules whose tests stand in the code of a check
 UNREAD = object()       # value of an attribute that the function writes without reading it
@@ -105,7 +105,7 @@ class Guard(Location, Condition):
             was, now = kinds if self.is_method else kinds[::-1]
             return f"{self.chain} was {was}, is {now}{where}"
         path, before, now = first_change(self.value(), self.expected)
-        return f"{self.chain}{path} was {brief(before)}, is {brief(now)}{where}"
+        return change_in_words(f"{self.chain}{path}", before, now) + where
 
 
 Guard.expected = Held("expected")       # type: ignore[assignment]
@@ -279,7 +279,7 @@ def _change_of_module(name, key, was, now) -> str:
     if was is MISSING or now is MISSING:
         return f"{name}.{key} was {'removed' if now is MISSING else 'added'}"
     path, was, now = first_change(now, was)
-    return f"{name}.{key}{path} was {brief(was)}, is {brief(now)}"
+    return change_in_words(f"{name}.{key}{path}", was, now)
 
 
 def _expected(m, key, value, inputs):
@@ -337,7 +337,7 @@ class ReadCondition(Condition):
         return looks_like(self.read(), self.expected)
 
     def __str__(self):
-        return f"{self.text} was {brief(self.expected)}, is {brief(self.read())}"
+        return change_in_words(self.text, self.expected, self.read())
 
 
 def same_namespace(attributes: dict, owner) -> ReadCondition:

@@ -214,8 +214,19 @@ class ArraySnapshot(Expectation):
             return (self.circle is None or self.circle.matches(now)) and all(map(looks_like, _objects_in(now), self.items))
         return now.tobytes() == old.tobytes()
 
+    def differing(self, now) -> list:
+        """Return (place, item before, item now) of the items that differ, if nothing else does."""
+        old = self.copy
+        if not (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype):
+            return []
+        if self.items is not None:
+            pairs = zip(np.ndindex(old.shape), self.items, _objects_in(now))
+            return [(place, before, item) for place, before, item in pairs if not looks_like(item, before)]
+        return [(place, old[place], now[place]) for place in np.ndindex(old.shape)
+                if old[place].tobytes() != now[place].tobytes()]
+
     def __repr__(self):
-        return f"<array of {self.copy.dtype}{list(self.copy.shape)}>"
+        return f"an array of {self.copy.dtype}{list(self.copy.shape)}"
 
 
 def _objects_in(a) -> list:
@@ -339,22 +350,32 @@ def first_change(now, expected) -> tuple:
             return "", _ANOTHER, now
         expected = expected.expected
     is_known = type(expected) is Remade or (type(expected) is Snapshot and expected.base is not set)
-    differing = expected.differing(now) if is_known else []
+    differing = expected.differing(now) if is_known or type(expected) is ArraySnapshot else []
     if not differing:
         is_moved = type(expected) is Snapshot and expected.base is set and type(now) is expected.kind and (
             same_keys(set.__iter__(now), expected.keys))
         return "", _MOVED if is_moved else expected, now
     key, was, became = differing[0]
     path, was, became = first_change(became, was)
-    return (f".{key}" if type(expected) is Remade else f"[{key_text(key)}]") + path, was, became
+    if type(expected) is ArraySnapshot:
+        step = f"[{', '.join(map(str, key))}]"
+    else:
+        step = f".{key}" if type(expected) is Remade else f"[{key_text(key)}]"
+    return step + path, was, became
+
+
+def change_in_words(name, was, now) -> str:
+    """Return in words what changed at a place; a value with the text of the one before is another one."""
+    if was is _ANOTHER:
+        return f"{name} is another object, which counts by identity"
+    if was is _MOVED:
+        return f"{name} is a set after other changes, which goes on in another order"
+    before, after = brief(was), brief(now)
+    return f"{name} was {before}, is {'another one' if after == before else after}"
 
 
 def brief(value) -> str:
     """Return a short text of a value for messages: tensors, arrays and long containers by their kind."""
-    if value is _ANOTHER:
-        return "another object, which counts by identity"
-    if value is _MOVED:
-        return "a set after other changes, which goes on in another order"
     if is_a(value, Tensor):
         return f"a tensor of shape {list(value.shape)}"
     if is_a(value, np.ndarray):

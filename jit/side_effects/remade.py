@@ -14,7 +14,7 @@ from ..bytecode.reads import ARGUMENT, FREE, MISSING, Chain
 from ..errors.errors import ReplacedError
 from ..guards.guards import Condition, changed_values_in
 from ..guards.locations import DICTS, RESTORED, Location, StateInputs, is_slot, load
-from ..guards.snapshot import Remade, brief, demand_alike, first_change, looks_like, snapshot
+from ..guards.snapshot import Remade, change_in_words, demand_alike, first_change, looks_like, snapshot
 from ..proxies.new_objects import attributes_in, is_plain_object
 from .effects import RelocatedTarget, Target
 
@@ -199,4 +199,4 @@ class Unshared(Condition):
         path, was, now = first_change(t.value(), self._expected)
         if was is now or looks_like(t.value(), self._expected):
             return f"others hold what is in {t.text}, too"
-        return f"{t.text}{path} was {brief(was)}, is {brief(now)}"
+        return change_in_words(f"{t.text}{path}", was, now)

@@ -205,7 +205,7 @@ class MissHandler:
         call.alike = [f for f in family.fixed if f.unfit(call, set()) is None]
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or (
-                self._last_key and why_another_kind(parameters_of(self._fn), self._last_key, call.key)) or FIRST
+                self._last_key and why_another_kind(parameters_of(self._fn), self._last_key, call.key, family.labels)) or FIRST
         if self.stats["compiles"] and NO_SECOND.peek():
             self._refuse_second(call.reason)
         self._last_key = call.key

@@ -3,19 +3,26 @@
 A kind is the key of a call (`Call.key`); sizes and numbers, which may become symbolic, are compared by `Family.why`.
 """
 
+from types import BuiltinFunctionType, FunctionType
+
 from ..guards.arg_pytree import NUMBER, OBJECT, TENSOR
 from ..guards.exact_values import ByIdentity
 from ..proxies.set_layout import SetContent
-from .labels import argument_names, parts_of
+from .labels import Labels, argument_names, parts_of
 
 _LONGEST = 60       # characters of a value in a message
 _MODES = ("numerics", "grad mode", "autocast", "the default dtype, device or inference mode")
 _FEW = "texts, flags and the like count by value: pass few of them, or numbers and tensors instead"
+_KINDS = "every such kind is a recording, so keep them few"
+_GRADIENTS = {None: "a tensor that requires no grad", True: "a leaf that requires grad", False: "a tensor with a history"}
+_SINGLE = (None, Ellipsis, NotImplemented)
+_HOOKED = "a leaf with hooks of its own"
 _KEEP = "keep it as it is between calls, or trace a function for each case"
 
 
-def why_another_kind(parameters, before, now) -> str:
-    """Return in words the first difference between the keys of two calls; empty if only sizes and numbers differ."""
+def why_another_kind(parameters, before, now, labels: Labels) -> str:
+    """Return in words the first difference between the keys of two calls; empty if only sizes and numbers differ. `labels` are
+    those of the second call."""
     (spec, numerics, kinds), sharing, *modes, tensors, _ = now
     (old_spec, old_numerics, old_kinds), old_sharing, *old_modes, old_tensors, _ = before
     names = argument_names(parameters, spec)
@@ -27,13 +34,15 @@ def why_another_kind(parameters, before, now) -> str:
     if len(names) < len(argument_names(parameters, old_spec)):
         return f"an argument is not given that was before; {_KEEP}"
     if kinds != old_kinds:
-        return f"a value that the function reads has another type; {_KEEP}"
+        changed = [i for i, (a, b) in enumerate(zip(kinds or (), old_kinds or ())) if a != b]
+        name = labels.of_location(changed[0]) if changed and len(kinds) == len(old_kinds) else "a value that the function reads"
+        return f"{name} has another type; {_KEEP}"
     for name, a, b in zip(_MODES, (old_numerics, *old_modes), (numerics, *modes)):
         if a != b:
             return f"{name} is another one; {_KEEP}"
     if sharing != old_sharing:
         return "the tensor arguments share memory with each other in another way; pass copies, or always the same views"
-    return _difference_of_tensors(names, old_tensors, tensors)
+    return _difference_of_tensors(labels, old_tensors, tensors)
 
 
 def _difference(name: str, old, new) -> str:
@@ -49,9 +58,16 @@ def _difference(name: str, old, new) -> str:
         return f"{name} has other keys or fields; keep the keys, and let only their values change"
     if _is_container(new):
         return f"{name} is of another class, {getattr(_class_of(new), '__qualname__', new[0])}; {_KEEP}"
+    if _is_number_or_tensor(new) or _is_number_or_tensor(old):
+        return f"{name} is {_text(new)}, and was {_text(old)}; {_KINDS}"
     if _is_one_object(new):
-        return (f"{name} is another object, of class {type(_value(new)).__qualname__}, which counts by identity; pass the same "
-                "one, make it a dataclass, or pass the tensors and numbers in it")
+        value = _value(new)
+        if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+            kind = "class" if isinstance(value, type) else "function"
+            return (f"{name} is another {kind}, {value.__qualname__}, which counts by identity; pass the same one, or few of "
+                    "them")
+        return (f"{name} is another object, of class {type(value).__qualname__}, which counts by identity; pass the same one, "
+                "make it a dataclass, or pass the tensors and numbers in it")
     if isinstance(_value(new), (SetContent, frozenset)) and _text(new) == _text(old):
         return f"{name} is {_text(new)} after other changes, which goes on in another order; make it in the same way each time"
     return f"{name} is {_text(new)}, and was {_text(old)}; {_FEW}"
@@ -65,10 +81,14 @@ def _value(spec):
     return spec.value if isinstance(spec, ByIdentity) else spec[1]
 
 
+def _is_number_or_tensor(spec) -> bool:
+    """Return whether a spec stands for a tensor, or a number that counts by its type."""
+    return spec == TENSOR or (type(spec) is tuple and spec[0] is NUMBER)
+
+
 def _is_one_object(spec) -> bool:
     """Return whether a spec stands for an object that nothing else equals."""
-    value = _value(spec) if spec != TENSOR else None
-    return type(spec) is ByIdentity or (value is not None and type(value).__eq__ is object.__eq__)
+    return type(spec) is ByIdentity or (type(_value(spec)).__eq__ is object.__eq__ and _value(spec) not in _SINGLE)
 
 
 def _is_container(spec) -> bool:
@@ -87,13 +107,15 @@ def _text(spec) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _difference_of_tensors(names, old, new) -> str:
+def _difference_of_tensors(labels: Labels, old, new) -> str:
     """Return in words how the tensors of two calls differ besides their sizes."""
     for i, (a, b) in enumerate(zip(old, new)):
         for what, x, y in zip(("number of dims", "dtype", "gradient", "order in memory", "class"), (len(a[0]), *a[1:]),
                               (len(b[0]), *b[1:])):
             if x != y:
-                is_told = what in ("number of dims", "dtype")
-                return (f"tensor {i + 1} of the arguments has another {what}" + f" ({y}, and was {x})" * is_told
-                        + "; every such kind of tensors is a recording, so keep them few")
+                if what == "gradient":
+                    found = f"is {_GRADIENTS.get(y, _HOOKED)}, and was {_GRADIENTS.get(x, _HOOKED)}"
+                else:
+                    found = f"has another {what}" + f" ({y}, and was {x})" * (what in ("number of dims", "dtype"))
+                return f"{labels.of_tensor(i)} {found}; {_KINDS}"
     return ""

@@ -43,6 +43,15 @@ class Labels:
     def add_numbers(self, names: list):
         self._names[1].extend(names)
 
+    def of_tensor(self, i) -> str:
+        """Return the name of a tensor by its position."""
+        tensors = self._names[0]
+        return tensors[i] if i < len(tensors) else f"tensor {i + 1}"
+
+    def of_location(self, i) -> str:
+        """Return the name of a location by its position."""
+        return str(self._call[2][i].chain)
+
     def of(self, place) -> str:
         """Return the name of a place: ("size", argument, dim) or ("number", position)."""
         known = self._names[place[0] != SIZE]

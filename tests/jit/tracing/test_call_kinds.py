@@ -1,0 +1,73 @@
+"""Reasons why a call needs a recording of its own name the argument, what it is and what it was."""
+
+import pytest
+
+import ingot
+from ingot import jit
+
+F32 = ingot.float32
+
+
+def ones(*shape, **options):
+    return ingot.ones(shape or (3,), **options)
+
+
+def hooked():
+    t = ones(requires_grad=True)
+    t.register_hook(lambda g: None)
+    return t
+
+
+# (the argument at the first call, at the second, what the reason says)
+CALLS = [
+    (ones, lambda: ones(dtype=ingot.float64), "x['u'][0] has another dtype (float64, and was float32); "),
+    (ones, lambda: ones(1, 3), "x['u'][0] has another number of dims (2, and was 1); "),
+    (lambda: ones(3, 4), lambda: ones(4, 3).t(), "x['u'][0] has another order in memory; "),
+    (ones, lambda: ones(requires_grad=True),
+     "x['u'][0] is a leaf that requires grad, and was a tensor that requires no grad; "),
+    (lambda: ones(requires_grad=True), lambda: ones(requires_grad=True) * 2,
+     "x['u'][0] is a tensor with a history, and was a leaf that requires grad; "),
+    (lambda: ones(requires_grad=True), hooked,
+     "x['u'][0] is a leaf with hooks of its own, and was a leaf that requires grad; "),
+    (ones, lambda: 2.0, "x['u'][0] is a number of type float, and was a tensor; "),
+    (lambda: 2, lambda: 2.0, "x['u'][0] is a number of type float, and was a number of type int; "),
+    (lambda: 2, ones, "x['u'][0] is a tensor, and was a number of type int; "),
+    (lambda: "mean", lambda: "sum", "x['u'][0] is 'sum', and was 'mean'; texts, flags"),
+    (lambda: True, lambda: None, "x['u'][0] is None, and was True; texts, flags"),
+    (lambda: len, lambda: ones, "x['u'][0] is another function, ones, which counts by identity; "),
+    (lambda: int, lambda: float, "x['u'][0] is another class, float, which counts by identity; "),
+    (lambda: [1], lambda: (1,), "x['u'][0] is of another class, tuple; "),
+    (lambda: [1], lambda: [1, 2], "x['u'][0] has 2 parts, and had 1; "),
+    (object, object, "x['u'][0] is another object, of class object, which counts by identity; "),
+]
+
+
+@pytest.mark.parametrize("first, second, reason", CALLS, ids=[reason.partition("; ")[0] for *_, reason in CALLS])
+def test_a_reason_names_what_differs(first, second, reason):
+    @jit.trace
+    def call(x):
+        return x["u"]
+
+    call({"u": [first()]})
+    call({"u": [second()]})
+    assert call.stats()["misses"][-1].startswith(reason)
+
+
+scale, place = 2.0, None
+
+
+def test_a_reason_names_what_the_function_reads():
+    global scale, place
+
+    @jit.trace
+    def call(x):
+        return x * scale * place
+
+    said = []
+    for number, tensor in [(2.0, ones()), (3.0, ones()), (3, ones()), (4, ones(dtype=ingot.float64))]:
+        scale, place = number, tensor
+        call(ones())
+        said.append(call.stats()["misses"][-1])
+    assert said[1].startswith("scale was 2.0, is 3.0 (")
+    assert said[2].startswith("scale has another type; ") or said[2].startswith("scale was 3.0, is 3 ("), said
+    assert said[3].startswith("place has another dtype (float64, and was float32); "), said
