@@ -302,6 +302,11 @@ def module_state(m, toggled=()) -> dict:
     return state
 
 
+def part_of(m, name):
+    """Return an attribute, parameter, buffer or child of a module, or None."""
+    return next((table[name] for table in (m._parameters, m._buffers, m._modules, vars(m)) if name in table), None)
+
+
 def has_part(m, name) -> bool:
     """Return whether a module has an attribute, parameter, buffer or child of a name."""
     is_attribute = name in vars(m) and name not in TABLES

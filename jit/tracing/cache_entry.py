@@ -9,12 +9,13 @@ from ..guards.memory_order import is_written_unchecked, memory_order, overlappin
 from ..proxies.data_sizes import conditions_before_call, hints_before_call
 from ..recorder.recording import base_of
 from ..replay.segment_tree import Tree
-from .tensor_conditions import TensorConditions, joined
+from .tensor_conditions import TensorConditions, TensorNames, joined
 
 
 class Entry:
     """Paths that hold under one state of Python: guards, and conditions on tensors and symbols.
 
+    labels         names of the arguments
     symbols        the symbolic sizes and numbers of the arguments, or None
     key            of the call that was recorded
     conditions     {text: the user's line} that the symbols must meet
@@ -23,8 +24,8 @@ class Entry:
     reached        {id: container that is reached, and may be no changed argument}
     """
 
-    def __init__(self, recording, guards, symbols=None, call=((), ())):
-        self.tree = Tree(recording)
+    def __init__(self, recording, guards, labels, symbols=None, call=((), ())):
+        self.tree, self.labels = Tree(recording), labels
         self.symbols, self.call = symbols, (call[0], tuple(call[1]))
         self.key: tuple = ()
         self.conditions: dict = {}
@@ -116,7 +117,7 @@ class Entry:
 
     def unfit(self, call, changing: set):
         """Return why this entry does not apply to a call, or None; options and locations that differ go to `changing`."""
-        why = self.tensors.changed(call.leaves)
+        why = self.tensors.changed(call.leaves, TensorNames(self.labels, self.guards.values()))
         if why is not None:
             why = f"{why}; every such kind of tensors is a recording, so keep them few"
         if self.reached and any(id(c) in self.reached for c in call.containers):

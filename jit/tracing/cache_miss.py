@@ -324,7 +324,7 @@ class MissHandler:
     def _keep(self, call, run, family):
         """Make a recording an entry: for calls with other sizes and numbers too, or for calls like this one alone."""
         values = () if run.symbols is None else tuple(run.symbols.hints.values())
-        entry = Entry(run.recording, run.guards, run.symbols, (call.shapes, call.numbers))
+        entry = Entry(run.recording, run.guards, family.labels, run.symbols, (call.shapes, call.numbers))
         if run.symbols is None:
             family.fixed = [*family.fixed[1 - MOST_FIXED:], entry]
             entry.key = call.key

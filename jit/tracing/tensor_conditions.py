@@ -5,17 +5,19 @@ from operator import attrgetter, is_not
 from ...runtime.core.device_array import place_of
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
+from ..guards.guards import Guard, ModulesGuard, part_of
 from ..guards.memory_order import may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
 from ..recorder.recording import Source, base_of, kind_of_gradient, shared_layout
+from .labels import Labels
 
 _array_of, _node_of = attrgetter("_a"), attrgetter("_node")
-_QUERIES = {attributes_seen: "a tensor has other attributes, for which the function asks",
-            has_kept_gradient: "a tensor that is no leaf has a gradient, or no longer has one",
-            shared_layout: "a DTensor has other placements, or another mesh",
-            keeps_gradient: "a tensor keeps its gradient, or not, and the function asks whether",
-            id: "a tensor is another object, and the function takes its id()"}
+_QUERIES = {attributes_seen: "has other attributes, for which the function asks",
+            has_kept_gradient: "is no leaf and has a gradient, or no longer has one",
+            shared_layout: "is a DTensor of other placements, or of another mesh",
+            keeps_gradient: "keeps its gradient, or not, and the function asks whether",
+            id: "is another object, and the function takes its id()"}
 
 
 def joined(known: dict, more) -> dict:
@@ -24,6 +26,36 @@ def joined(known: dict, more) -> dict:
     for key, value in more:
         found.setdefault(key, value)
     return found
+
+
+class TensorNames:
+    """Names of tensors for messages: those of arguments, and the ways on which the function reaches captured ones."""
+
+    def __init__(self, labels: Labels, guards):
+        self._labels, self._guards = labels, guards
+
+    def of_argument(self, position) -> str:
+        return self._labels.of_tensor(position)
+
+    def of(self, t) -> str:
+        """Return the name of a captured tensor; one that has none is told by its shape."""
+        for g in self._guards:
+            if type(g) is Guard and g.value() is t:
+                return str(g.chain)
+            if type(g) is ModulesGuard:
+                for m, state in g.states:
+                    found = [key for key in state if key and m is not None and part_of(m, key) is t]
+                    if found:
+                        return f"{type(m).__name__}.{found[0]}"
+        return f"a tensor of shape {list(t.shape)} that the function uses"
+
+    def of_source(self, source) -> str:
+        """Return the name of the tensor of an input."""
+        if source.kind == "grad":
+            return f"the gradient of {self.of_source(source.what)}"
+        if source.kind == "base":
+            return f"the base of {self.of_source(source.what)}"
+        return self.of_argument(source.what) if source.kind == "argument" else self.of(source.what)
 
 
 class TensorConditions:
@@ -82,49 +114,55 @@ class TensorConditions:
         self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
         self.storages = {id(t._storage) for t in self.tensors}
 
-    def changed(self, arguments):
+    def changed(self, arguments, names: TensorNames):
         """Return in words what changed about tensors and their gradients, or None."""
         if not self._has_same_arrays():
-            why = self._changed_capture()
+            why = self._changed_capture(names)
             if why is not None:
                 return why
             self._find_storages()
         for position, t in self.same.items():
             if arguments[position] is not t:
-                return "an argument was a tensor that the function also reaches on another way, and no longer is"
-        if self.apart and any(self.is_apart(t) for i, t in enumerate(arguments) if i not in self.same):
-            return "an argument is a tensor that the function reaches on another way, too, and asks which tensors are the same"
+                return f"{names.of_argument(position)} was {names.of(t)}, and no longer is"
+        apart = [i for i, t in enumerate(arguments) if i not in self.same and self.is_apart(t)] if self.apart else ()
+        if apart:
+            return (f"{names.of_argument(apart[0])} is {names.of(arguments[apart[0]])}, too, and the function asks which "
+                    "tensors are the same")
         for position, t in self.shared.values():
             if arguments[position]._storage is not t._storage:
-                return "an argument no longer shares memory with a captured tensor"
-        if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
-            return "an argument shares memory with a captured tensor"
+                return f"{names.of_argument(position)} no longer shares memory with {names.of(t)}"
+        if self.must_not_share:
+            for position, t in enumerate(arguments):
+                if id(t._storage) in self.must_not_share:
+                    other = next(c for c in self.tensors if c._storage is t._storage)
+                    return f"{names.of_argument(position)} shares memory with {names.of(other)}"
         if self.writes and overlapping(arguments, self.tensors):
             return "an argument lies over an array over which a captured tensor lies, too"
-        why = self._gradients.changed(arguments, self.storages, self.writes)
+        why = self._gradients.changed(arguments, names, self.storages, self.writes)
         if why is not None:
             return why
-        why = self._pairs.changed(arguments) if self._pairs else None
+        why = self._pairs.changed(arguments, names) if self._pairs else None
         if why is not None:
             return why
-        return self.questions.changed(arguments)
+        return self.questions.changed(arguments, names)
 
     def is_apart(self, t) -> bool:
         """Return whether a tensor is one of those that no argument may be."""
         found = self.apart.get(id(t))
         return found is not None and found() is t
 
-    def _changed_capture(self):
+    def _changed_capture(self, names: TensorNames):
         """Return in words which captured tensor changed its kind, or None."""
         for t, shape, dtype, needs, order in self.captured.values():
             if (t._node is not None) != needs:
-                return f"a captured tensor {'no longer requires' if needs else 'now requires'} grad"
+                return f"{names.of(t)} {'no longer requires' if needs else 'now requires'} grad"
             if t._a.shape != shape or t._a.dtype != dtype:
-                return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
+                return f"{names.of(t)} changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
             if memory_order(t._a) != order:
-                return "a captured tensor lies in memory in another order"
-        if any(place_of(t._a) != place for t, place in self.devices):
-            return "a captured tensor moved to another device"
+                return f"{names.of(t)} lies in memory in another order"
+        for t, place in self.devices:
+            if place_of(t._a) != place:
+                return f"{names.of(t)} moved to another device"
         if self.writes and self._sharing() != self.sharing:
             return "captured tensors share memory that did not, or the other way round"
         return None
@@ -168,14 +206,16 @@ class QuestionConditions:
             if source.kind == "argument":
                 self.methods[source.what] = self.methods.get(source.what, frozenset()) | names
 
-    def changed(self, arguments):
+    def changed(self, arguments, names: TensorNames):
         """Return in words which answer is another one, or None."""
-        for position, names in self.methods.items():
-            if not names.isdisjoint(arguments[position].__dict__):
-                return "a tensor has an attribute of its own that hides a method, which the function calls"
+        for position, methods in self.methods.items():
+            hidden = methods.intersection(arguments[position].__dict__)
+            if hidden:
+                return f"{names.of_argument(position)} has an attribute of its own that hides the method {min(hidden)}"
         for (_, query), (source, answer) in self.layouts.items():
             if query(_tensor_of(source, arguments)) != answer:
-                return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
+                text = _QUERIES.get(query, "lies in its memory in another way, and the function asks in which")
+                return f"{names.of_source(source)} {text}"
         return None
 
 
@@ -193,12 +233,15 @@ class PairConditions:
         pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
         self._clashes = joined(self._clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
 
-    def changed(self, arguments):
+    def changed(self, arguments, names: TensorNames):
         """Return in words which condition does not hold, or None."""
-        if any(base_of(arguments[i]) is not base_of(arguments[j]) for i, j in self._bases):
-            return "arguments that the function writes to are no longer views of one tensor"
-        if any(may_overlap(*[_tensor_of(source, arguments) for source in pair]) for pair in self._clashes.values()):
-            return "a tensor whose memory is replaced lies over one that is written"
+        for i, j in self._bases:
+            if base_of(arguments[i]) is not base_of(arguments[j]):
+                return f"{names.of_argument(i)} and {names.of_argument(j)} are written, and no longer views of one tensor"
+        for pair in self._clashes.values():
+            if may_overlap(*[_tensor_of(source, arguments) for source in pair]):
+                first, second = map(names.of_source, pair)
+                return f"{first} and {second} lie over each other, and one is written while the memory of the other is replaced"
         return None
 
     def __bool__(self):
@@ -229,17 +272,18 @@ class GradientConditions:
         self._without = [s.what for s, kind, _ in found if kind is None and s.kind == "captured"]
         self._others = [g for g in found if g[1] is not None or g[0].kind != "captured"]
 
-    def changed(self, arguments, storages, writes):
+    def changed(self, arguments, names: TensorNames, storages, writes):
         """Return in words what changed about gradients, or None."""
         if any([t.grad is not None for t in self._without]):     # noqa: C419  (a list is quicker here)
-            return "a gradient that was None is set, or the other way round"
+            gained = next(t for t in self._without if t.grad is not None)
+            return f"the gradient of {names.of(gained)} was None, and is set"
         looked_up = []
         for source, kind, is_looked_up in self._others:
             t = source.what if source.kind == "captured" else _tensor_of(source, arguments)
             now = t.grad if isinstance(t, Tensor) else None
             found = kind_of_gradient(now)
             if found != kind:
-                return _change_of_gradient(kind, found)
+                return f"the gradient of {names.of_source(source)} {_change_of_gradient(kind, found)}"
             if is_looked_up and kind is not None and kind is not True:
                 looked_up.append(now)
         if looked_up and writes and self._share_memory(looked_up, arguments, storages):
@@ -257,10 +301,10 @@ class GradientConditions:
 
 def _change_of_gradient(before, now) -> str:
     if None in (before, now):
-        return "a gradient that was None is set, or the other way round"
+        return "was None, and is set" if before is None else "was set, and is None"
     if True in (before, now):
-        return "a gradient that was dense is sparse, or the other way round"
-    return "a gradient has a history that it had not, or lies in memory in another order, or the other way round"
+        return "was dense, and is sparse" if now is True else "was sparse, and is dense"
+    return "has a history that it had not, or lies in memory in another order, or the other way round"
 
 
 def _origin(sources, position) -> Source:
