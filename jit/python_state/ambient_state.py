@@ -90,12 +90,13 @@ def condition_on(name: str) -> ReadCondition:
     return ReadCondition.of(("ambient", name), read, text, snapshot)
 
 
-def states_of_call(text: str, values) -> list:
-    """Return the conditions on the states that a function of a library reads, called with some values."""
+def states_of_call(text: str, values, errors: ReadCondition) -> list:
+    """Return the conditions on the states that a function of a library reads, called with some values. `errors` is the one on
+    errors of numpy: code may change these for a while, and do so again in replays."""
     path, names = text, ()
     while path and not names:
         names, path = _READ_BY.get(path, ()), path.rpartition(".")[0]
-    found = [condition_on(name) for name in names]
+    found = [errors if name == "errors" else condition_on(name) for name in names]
     if text.startswith("dataclasses."):
         found += [_fields_of(x if isinstance(x, type) else type(x)) for x in values]
     if text in _MAKE_TEXT and any(_holds(x, lambda v: isinstance(v, np.generic)) for x in values):

@@ -58,7 +58,7 @@ from ..host.locks import LockLog
 from ..proxies.numpy_scalars import now
 from ..proxies.threads import is_alone, is_service, mapped
 from ..side_effects.contents import ContainerLog
-from .ambient_state import comparable, condition_on, states_of_call
+from .ambient_state import comparable, states_of_call
 from .cached_functions import CACHED
 from .call_events import Called, Operation, call_events
 from .call_rules import (
@@ -578,7 +578,7 @@ class CallPolicy:
             if self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
                 self._changes_or_reads(call, receiver, name, text)
             if type(receiver) is np.ndarray:
-                self._reads.add_condition(condition_on("errors"))
+                self._reads.uses_numpy()
             if type(receiver) not in CONTAINERS:
                 self._receives(call, text, (*(args or ()), *kwargs.values()))
 
@@ -633,7 +633,7 @@ class CallPolicy:
             self._reads.add_condition(decimal_condition())
         values = (*(args or ()), *kwargs.values())
         if rule is PURE or rule is OBSERVED:
-            for state in states_of_call(text, values):
+            for state in states_of_call(text, values, self._reads.errors):
                 self._reads.add_condition(state)
         if text == "inspect.getmembers" and args:
             self._chains.attributes.writes.fix_numbers()

@@ -41,7 +41,6 @@ from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_ch
 from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
-from .ambient_state import condition_on
 from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
@@ -170,7 +169,7 @@ class Reachable:
                 self._reads.add_data(text, value)
                 continue
             if kind is np.ndarray:
-                self._reads.add_condition(condition_on("errors"))
+                self._reads.uses_numpy()
             if has_operations(value):
                 self._operands.setdefault(id(value), (value, text))
                 self.on_operand()

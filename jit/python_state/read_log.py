@@ -159,11 +159,16 @@ class ReadLog:
         self._special: dict = {}        # ids of a class and of code -> (its names as a special method there, class, code)
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
+        self.errors = condition_on("errors")        # as the call found it
 
     def add(self, chain, root, value):
         if is_a(value, np.generic):
-            self.add_condition(condition_on("errors"))
+            self.uses_numpy()
         self.guards[id(root), chain] = Guard(chain, root, snapshot(value, self._inputs), self.reader)
+
+    def uses_numpy(self):
+        """Note that code computes with numpy, which treats floating point errors as the process says."""
+        self.add_condition(self.errors)
 
     def add_attributes(self, text, owner, names):
         for name in names:

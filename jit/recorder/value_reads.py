@@ -100,6 +100,11 @@ class ValueReads:
             self.passthrough.lend(value_read, t)
         return value_read
 
+    @property
+    def has_lent(self) -> bool:
+        """Whether code got tensors as arrays."""
+        return bool(self._lent)
+
     def is_size(self, line, value_read) -> bool:
         """Return whether symbols stand for the numbers that a line reads."""
         return line is not None and self.sizes is not None and self.sizes.is_size(line, frozen_value(value_read))

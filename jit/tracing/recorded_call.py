@@ -424,6 +424,8 @@ class Run:
     def _set_guards(self, call, tracker, lookups, effects):
         """Turn what the run has read into guards, and finish the recording."""
         recorder = self.recorder
+        if recorder.reads.has_lent:
+            tracker.reads.uses_numpy()
         self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.toggled_tensors(), recorder.links.touched,
                                                          held_by(self.template.spec))]
         self.moving = self._moving_numbers(recorder.optimizers.schedules.scheduled)

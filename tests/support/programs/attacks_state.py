@@ -921,6 +921,24 @@ def fn(x):
     try: b /= 0; return x, b
     except FloatingPointError: return x, "error"
 def turn(i): np.seterr(all="raise" if i >= 3 else "ignore")
+### np_seterr_of_a_tensor
+def fn(x):
+    try: return ingot.from_numpy(x.detach().numpy() / 0)
+    except FloatingPointError: return "error"
+def turn(i): np.seterr(divide="raise" if i in (3, 5) else "ignore")
+### np_seterr_asarray
+def fn(x):
+    a = np.asarray(x.detach())
+    try: a = a * 1e38 * 1e38
+    except FloatingPointError: return "error"
+    return x + float(a.min() > 1)
+def turn(i): np.seterr(over="raise" if i in (1, 5) else "ignore")
+### np_errstate_in_part
+def fn(x):
+    with np.errstate(invalid="raise"):
+        try: return ingot.from_numpy(x.detach().numpy() / 0)
+        except FloatingPointError: return "error"
+def turn(i): np.seterr(divide="raise" if i in (3, 5) else "ignore")
 ### np_print
 a = np.array([1.23456789])
 def fn(x): return x, str(a), repr(a), f"{a}", np.array2string(a), np.array_str(a)
