@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import types
 from functools import lru_cache
+from threading import local
 from typing import Any
 
 from ...runtime.core.tensor import Tensor
@@ -134,7 +135,7 @@ def _tells_its_class(kind: Any) -> bool:
 def has_dict(value) -> bool:
     """Return whether an object has a `__dict__`, without asking it."""
     kind: Any = type(value)
-    return kind.__dictoffset__ != 0
+    return kind.__dictoffset__ != 0 or issubclass(kind, local)      # (each thread has one of its own)
 
 
 def object_of(function):

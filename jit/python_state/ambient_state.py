@@ -1,8 +1,9 @@
 """State of the process that functions of libraries read besides their operands, as conditions on it.
 
 A function that the tables of `call_rules.py` call pure gives the same result for the same operands as long as this state is the
-same. Among it are time zone and locale, error handlers of codecs, and how numpy treats floating point errors. Modules of the
-library stand by their names, since most programs never import them.
+same. Among it are time zone and locale, error handlers of codecs, and how numpy treats floating point errors: it may raise
+them, or give warnings that a filter turns into errors. Modules of the library stand by their names, since most programs never
+import them.
 """
 
 import codecs
@@ -15,12 +16,14 @@ import re
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...ir.interrupts import is_interrupt
+from ..guards.expectation import Expectation
 from ..guards.guards import ReadCondition
 from ..guards.held_content import settings_of
 from ..guards.snapshot import snapshot
@@ -33,6 +36,22 @@ _BY_LOCALE = re.compile(r".{0,12}n")        # the format of a number with the se
 
 def _errors() -> tuple:
     return *np.geterr().values(), np.geterrcall()
+
+
+class _Equal(Expectation):
+    """Demand for an equal tuple of values of the library."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def matches(self, now) -> bool:
+        return now == self.value
+
+
+def _filters() -> tuple:
+    return tuple(warnings.filters)
 
 
 def _zone() -> tuple:
@@ -62,6 +81,7 @@ def _decimal_defaults() -> tuple:
 # Name of a state -> (function that reads it, its text).
 _STATES: dict[str, tuple[Callable, str]] = {
     "errors": (_errors, "how numpy treats floating point errors"),
+    "filters": (_filters, "the filters of warnings"),
     "zone": (_zone, "the time zone"),
     "locale": (_locale, "the locale"),
     "reductions": (_reductions, "how objects are copied and pickled (copyreg)"),
@@ -72,9 +92,11 @@ _STATES: dict[str, tuple[Callable, str]] = {
 }
 # Function, class or module -> names of the states that it reads.
 _READ_BY: dict = {
-    "numpy": ("errors",), "time": ("zone",), "time.strftime": ("zone", "locale"), "time.strptime": ("zone", "locale"),
-    "datetime": ("zone",), **dict.fromkeys([f"datetime.{kind}.{name}" for kind in ("date", "datetime", "time")
-                                            for name in ("strftime", "strptime", "__format__")], ("zone", "locale")),
+    "numpy": ("errors", "filters"), "time": ("zone",), "datetime": ("zone",),
+    **dict.fromkeys(("datetime.datetime.utcnow", "datetime.datetime.utcfromtimestamp"), ("zone", "filters")),
+    **dict.fromkeys(["time.strftime", "time.strptime", *[f"datetime.{kind}.{name}" for kind in ("date", "datetime", "time")
+                                                          for name in ("strftime", "strptime", "__format__")]],
+                    ("zone", "locale")),
     "calendar": ("locale",), "locale": ("locale",), "copy": ("reductions",), "pickle": ("reductions",), "csv": ("dialects",),
     "decimal.Context": ("decimals",),
 }
@@ -87,16 +109,16 @@ _OF_CODECS = frozenset(("builtins.str.encode", "builtins.bytes.decode", "builtin
 def condition_on(name: str) -> ReadCondition:
     """Return the condition that a state is as it is now."""
     read, text = _STATES[name]
-    return ReadCondition.of(("ambient", name), read, text, snapshot)
+    return ReadCondition.of(("ambient", name), read, text, _Equal if name == "filters" else snapshot)
 
 
-def states_of_call(text: str, values, errors: ReadCondition) -> list:
-    """Return the conditions on the states that a function of a library reads, called with some values. `errors` is the one on
-    errors of numpy: code may change these for a while, and do so again in replays."""
+def states_of_call(text: str, values, at_start: dict) -> list:
+    """Return the conditions on the states that a function of a library reads, called with some values. `at_start` are those
+    that code may change for a while, and changes again in replays: {name: condition, as the call found the state}."""
     path, names = text, ()
     while path and not names:
         names, path = _READ_BY.get(path, ()), path.rpartition(".")[0]
-    found = [errors if name == "errors" else condition_on(name) for name in names]
+    found = [at_start.get(name) or condition_on(name) for name in names]
     if text.startswith("dataclasses."):
         found += [_fields_of(x if isinstance(x, type) else type(x)) for x in values]
     if text in _MAKE_TEXT and any(_holds(x, lambda v: isinstance(v, np.generic)) for x in values):

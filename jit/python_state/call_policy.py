@@ -633,7 +633,7 @@ class CallPolicy:
             self._reads.add_condition(decimal_condition())
         values = (*(args or ()), *kwargs.values())
         if rule is PURE or rule is OBSERVED:
-            for state in states_of_call(text, values, self._reads.errors):
+            for state in states_of_call(text, values, self._reads.at_start):
                 self._reads.add_condition(state)
         if text == "inspect.getmembers" and args:
             self._chains.attributes.writes.fix_numbers()

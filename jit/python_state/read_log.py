@@ -159,7 +159,7 @@ class ReadLog:
         self._special: dict = {}        # ids of a class and of code -> (its names as a special method there, class, code)
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
-        self.errors = condition_on("errors")        # as the call found it
+        self.at_start = {name: condition_on(name) for name in ("errors", "filters")}
 
     def add(self, chain, root, value):
         if is_a(value, np.generic):
@@ -168,7 +168,8 @@ class ReadLog:
 
     def uses_numpy(self):
         """Note that code computes with numpy, which treats floating point errors as the process says."""
-        self.add_condition(self.errors)
+        for condition in self.at_start.values():
+            self.add_condition(condition)
 
     def add_attributes(self, text, owner, names):
         for name in names:

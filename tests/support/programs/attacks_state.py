@@ -922,11 +922,13 @@ def fn(x):
     except FloatingPointError: return x, "error"
 def turn(i): np.seterr(all="raise" if i >= 3 else "ignore")
 ### np_seterr_of_a_tensor
+def args(i): return (ingot.ones(3),)
 def fn(x):
     try: return ingot.from_numpy(x.detach().numpy() / 0)
     except FloatingPointError: return "error"
 def turn(i): np.seterr(divide="raise" if i in (3, 5) else "ignore")
 ### np_seterr_asarray
+def args(i): return (ingot.ones(3),)
 def fn(x):
     a = np.asarray(x.detach())
     try: a = a * 1e38 * 1e38
@@ -934,6 +936,7 @@ def fn(x):
     return x + float(a.min() > 1)
 def turn(i): np.seterr(over="raise" if i in (1, 5) else "ignore")
 ### np_errstate_in_part
+def args(i): return (ingot.ones(3),)
 def fn(x):
     with np.errstate(invalid="raise"):
         try: return ingot.from_numpy(x.detach().numpy() / 0)
@@ -2441,5 +2444,5 @@ REFUSED = frozenset((
     "iter_", "keysview", "lock", "masked", "match", "matrix", "memoryview_fresh", "memoryview_outside", "meth", "mimetypes_",
     "module_", "np_finfo", "np_nditer", "np_void", "np_void_made", "npf_sub", "nt_class", "obj", "object_array_write_item",
     "object_array_write_list", "partial", "path_sub", "prop", "proxy", "recarray", "rnd", "rng", "stringio", "struct_",
-    "struct_array", "sub_key", "subclass_array", "subclass_array_fresh", "thread_local", "valuesview", "weak", "weakref_eq",
+    "sub_key", "subclass_array", "subclass_array_fresh", "thread_local", "valuesview", "weak", "weakref_eq",
     "weakset_made", "zip_",))
