@@ -33,7 +33,7 @@ def sweep_each(build, rows, numbers, name="step"):
     m, kind = tls.m, None
     kernel: Any = None
     scalars: Any = None
-    far: list = []          # (kernel, outs, arrays) on a device
+    far: dict = {}          # {backend: [(kernel, outs, arrays)]}
     for written, read in rows:
         for t in written:
             check_writable(t, m, name)
@@ -43,15 +43,15 @@ def sweep_each(build, rows, numbers, name="step"):
             kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), KINDS.get(kind) or dt.from_numpy(kind))
             scalars = None
         if outs[0].__class__ is DeviceArray:
-            far.append((kernel, outs, arrays))
+            far.setdefault(outs[0].backend, []).append((kernel, outs, arrays))
         else:
             if scalars is None:
                 scalars = _scalars(numbers, kind)
             kernel.sweep(outs, arrays, scalars)
         for t in written:
             wrote_plainly(t, name)
-    if far:
-        far[0][1][0].backend.sweep(far, numbers)
+    for backend, rows_there in far.items():
+        backend.sweep(rows_there, numbers)
 
 
 _local = threading.local()
