@@ -306,7 +306,8 @@ def _called(inputs, params, device):
     only enter work into streams."""
     if pools.is_capturing() and not getattr(named(params["function"]), "enters_streams", False):
         raise DeviceError(f"{params['function']} is Python that is called each time, which a captured graph cannot do")
-    return host_call.ref(*inputs, **params)
+    found = host_call.ref(*inputs, **params)            # (kernels read results in rows)
+    return tuple([contiguous(a) if a.__class__ is DeviceArray else a for a in found])
 
 
 def _place(inputs, params, device):
