@@ -238,7 +238,7 @@ class MockDriver(Queues):
 
         queue = self.streams.get(stream) if stream else self.defaults[device]
         if queue is not None:
-            (queue.queue if queue.captured is None else queue.captured.work).append(work)
+            (queue.queue.append(work) if queue.captured is None else queue.captured.work.append((queue, work, False)))
 
     def cuMemFree_v2(self, pointer):
         self.drain()                               # as the driver does: freeing waits for the device

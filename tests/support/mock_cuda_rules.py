@@ -14,16 +14,28 @@ class Violation(AssertionError):
 
 
 class Capture:
-    """A capture under way: what it was given, in the order in which it was, by the streams that take part.
+    """A capture under way: what it was given, in the order in which it was, by the streams that take part, as (stream, work or
+    the number of a recorded event, whether it waits for that event).
 
     thread  the number of the thread that began it
-    open    streams besides the first that were given work which the first does not wait for yet
     broken  whether something was asked for that no capture survives
     """
 
     def __init__(self, stream, mode):
         self.stream, self.mode, self.work, self.thread = stream, mode, [], threading.get_ident()
-        self.streams, self.open, self.broken = [stream], set(), False
+        self.streams, self.broken = [stream], False
+
+    def is_joined(self) -> bool:
+        """Whether the first stream waits for all that others were given, perhaps by way of further ones."""
+        until = {id(self.stream): len(self.work)}       # where each stream is waited for
+        for place, (queue, work, waits) in reversed([*enumerate(self.work)]):
+            is_waited_for = place <= until.get(id(queue), -1)
+            if not is_waited_for and (callable(work) or waits):
+                return False
+            if is_waited_for and waits:
+                source = id(self.work[work][0])
+                until[source] = max(until.get(source, -1), work)
+        return True
 
 
 class Stream:
@@ -39,7 +51,7 @@ class Event:
 
     def __init__(self, device, timing):
         self.device, self.timing, self.recorded, self.reached = device, timing, 0, 0
-        self.time, self.captured, self.stream = 0.0, None, None
+        self.time, self.captured, self.stream, self.place = 0.0, None, None, 0
 
 
 class Thread(threading.local):

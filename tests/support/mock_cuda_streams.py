@@ -52,9 +52,7 @@ class Queues:
             return OK
         if capture.broken:
             return CAPTURE_INVALIDATED
-        capture.work.append(work)
-        if queue is not capture.stream:
-            capture.open.add(queue)
+        capture.work.append((queue, work, False))
         return OK
 
     def run_one(self, queue) -> bool:
@@ -135,10 +133,7 @@ class Queues:
         if mark.captured is not queue.captured:
             queue.captured.broken = True
             return CAPTURE_UNSUPPORTED
-        if queue is queue.captured.stream:
-            queue.captured.open.discard(mark.stream)
-        else:
-            queue.captured.open.add(queue)
+        queue.captured.work.append((queue, mark.place, True))
         return OK
 
     def cuStreamIsCapturing(self, stream, out):
@@ -161,6 +156,8 @@ class Queues:
             return BAD_HANDLE
         mark.captured, mark.stream = queue.captured, queue
         if queue.captured is not None:
+            mark.place = len(queue.captured.work)
+            queue.captured.work.append((queue, mark.place, False))
             return OK
         mark.recorded += 1
         number = mark.recorded
@@ -222,7 +219,7 @@ class Queues:
             if mark.captured is capture:
                 mark.recorded = mark.reached = 0
         self.thread.capture = None
-        if capture.broken or capture.open:
+        if capture.broken or not capture.is_joined():
             return CAPTURE_INVALIDATED if capture.broken else CAPTURE_UNJOINED
         handle = self.handle()
         self.graphs[handle] = capture.work
@@ -240,9 +237,36 @@ class Queues:
     def cuGraphLaunch(self, executable, stream):
         if self.stream(stream).device != self.homes[executable]:
             return BAD_HANDLE
-        for work in self.graphs[executable]:
-            self.put(stream, work)
+        entries = self.graphs[executable]
+        if self.stream(stream).captured is not None:
+            for _, work, _ in entries:
+                if callable(work):
+                    self.put(stream, work)
+            return OK
+        self._launch_branches(entries, stream)
         return OK
+
+    def _launch_branches(self, entries, stream):
+        """Put a graph's work into a queue for each stream of the capture; only events and the launch order them."""
+        handles = {id(queue): self.handle() for queue, _, _ in entries}
+        reached: set = set()
+        for handle in handles.values():
+            self.streams[handle] = Stream(self.stream(stream).device)
+        self.put(stream, lambda: reached.add("begun"))
+        for handle in handles.values():
+            self.put(handle, lambda: "begun" in reached)
+        for queue, work, waits in entries:
+            handle = handles[id(queue)]
+            if callable(work):
+                self.put(handle, work)
+            elif waits:
+                self.put(handle, lambda place=work: place in reached)
+            else:
+                self.put(handle, lambda place=work: reached.add(place))
+        queues = [self.streams[handle] for handle in handles.values()]
+        for handle in handles.values():
+            self.ended.append(self.streams.pop(handle))
+        self.put(stream, lambda: not any(queue.queue for queue in queues))
 
     def cuGraphExecDestroy(self, executable):
         del self.graphs[executable]
