@@ -23,7 +23,8 @@ from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
-from ...runtime.state.host_results import leave
+from ...runtime.distributed.stores.distributed_errors import DistError
+from ...runtime.state.host_results import Outcomes, leave
 from ...runtime.state.mode import tls
 from ..errors import errors
 from ..recorder.outputs import attach_results
@@ -86,7 +87,7 @@ class Replay:
         self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = DrawnKeys()     # random keys
         self.before = None       # what host steps may change, if that is read behind them
-        self.given: list = []    # `Outcome`s of the host calls that return tensors
+        self.given = Outcomes()  # of the host calls that return tensors
         self.went = []           # (segment, what it did) on the way so far
         self._begun = False      # whether anything was written, so that the call must be finished
         self._interrupts = 0     # count of the exceptions from outside since then
@@ -168,7 +169,8 @@ class Replay:
         m = tls.m
         outer = m.results_of_hosts
         try:
-            m.results_of_hosts = self.given
+            m.results_of_hosts, finish = self.given, segment.finish
+            self.given.are_final = finish is not None and finish.hosted is None
             return self._compute(segment, work)
         finally:
             m.results_of_hosts = outer
@@ -189,7 +191,7 @@ class Replay:
             if not any(segment.region.calls_host for segment, _ in self.went[:-1]):
                 raise
             found = self._run_in_place(work, at_any_price=True)
-        except (errors.NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
+        except (errors.NotFiniteError, DeviceError, DistError, MemoryError):    # (something may have been written, or sent)
             raise
         except Exception as error:
             if work.job.compiled is None or is_interrupt(error, of_user=segment.region.calls_host):

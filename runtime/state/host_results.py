@@ -14,6 +14,13 @@ class Outcome(NamedTuple):
     error: Exception | None = None
 
 
+class Outcomes(list):
+    """Outcomes of the host calls of a replay. `are_final` while nothing asks for those that come now, since the replay can only
+    end."""
+
+    are_final = False
+
+
 class HostResults:
     """Outcomes that are left for the run in place of a traced call's replay. That may happen within another such run, whose
     own are `outer`."""
@@ -36,6 +43,17 @@ def forget(call):
     m = tls.m
     if m.done_by_hosts is not None and m.done_by_hosts.call is call:
         m.done_by_hosts = m.done_by_hosts.outer
+
+
+def apart(work) -> Any:
+    """Return `work()`, whose host calls neither give nor take outcomes."""
+    m = tls.m
+    before = m.results_of_hosts, m.done_by_hosts
+    try:
+        m.results_of_hosts = m.done_by_hosts = None
+        return work()
+    finally:
+        m.results_of_hosts, m.done_by_hosts = before
 
 
 def outcome_of(key, call) -> Any:

@@ -54,7 +54,7 @@ class Mode:
         self.agrees: Any = None     # makes a place of a random key one that all processes agree on (distributed/tensor)
         self.journal: dict | None = None    # runs that write over their inputs, while a replay must be able to finish them
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
-        self.results_of_hosts: list | None = None       # `Outcome`s of host calls, while a replay runs
+        self.results_of_hosts: Any = None       # `Outcomes` of host calls, while a replay runs
         self.done_by_hosts: Any = None      # `HostResults` of a replay that could not go on, for the run in its place
         self.own_code: Any = None           # calls ingot's own code that runs none of users, unobserved by that tracker
         self.anomaly: Any = False   # anomaly mode

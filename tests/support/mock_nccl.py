@@ -5,7 +5,8 @@
 A collective is two pieces of work in its stream. The first publishes this rank's values once all work before has run. It does
 so at once, so other ranks do not wait for this program. The second takes in the others' values as late as it may. It waits
 until they are there or the communicator is aborted. Calls answer "in progress" until they were asked often enough.
-Faults: `fail` gives all communicators an asynchronous error. A rank that never comes makes no call.
+Faults: `fail` gives all communicators an asynchronous error, `at_capture` is called when a call is captured. A rank that
+never comes makes no call.
 """
 
 import contextlib
@@ -57,6 +58,7 @@ class MockNCCL:
         self.numbers, self.comms = itertools.count(0x7000, 0x10), {}
         self.failing, self.group, self.depth = 0, [], 0
         self.calls, self.aborts = [], 0
+        self.at_capture = None                  # called once with a capture, instead of a call in it; gives its code or None
         self._put, cuda.put = cuda.put, self._put_and_publish
 
     def fail(self, code=REMOTE):
@@ -146,6 +148,9 @@ class MockNCCL:
     def ncclCommDestroy(self, handle):
         if not self.comm(handle).finalized:
             raise Violation("a communicator is destroyed before its work is flushed")
+        works = [work for entries in self.cuda.graphs.values() for _, work, _ in entries]
+        if any(getattr(work, "comm", None) is self.comm(handle) for work in works):
+            raise Violation("a communicator is destroyed while a graph has its work, which waits forever")
         del self.comms[getattr(handle, "value", handle)]
         return OK
 
@@ -196,6 +201,12 @@ class MockNCCL:
         if self.cuda.thread.device != comm.device:
             return INVALID_ARGUMENT
         self.calls.append(name)
+        capture = self.cuda.stream(stream).captured
+        if self.at_capture is not None and capture is not None:
+            fault, self.at_capture = self.at_capture, None
+            code = fault(capture)
+            if code is not None:
+                return code
         numbers = deque()
 
         def first():
@@ -206,7 +217,7 @@ class MockNCCL:
             if not comm.aborted:
                 receive(comm, numbers.popleft())
 
-        first.publishes = True
+        first.publishes, first.comm = True, comm
         self.ncclGroupStart()
         self.group.append((comm, stream, first, second))
         return self.ncclGroupEnd()

@@ -57,6 +57,7 @@ class _Thread(threading.local):
     pool = 0                    # pool of new blocks: the graph's while a graph is captured
     held: list | None = None    # objects that the captured graph keeps alive
     draws: Any = None           # keys of its random numbers (`graphs.py`)
+    collectives: list | None = None     # (group's channel, note) of collectives that are launched (`joint_capture.py`)
 
 
 thread = _Thread()

@@ -15,7 +15,7 @@ from ....ir import config
 from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError
 from ....ir.locks import new_lock
-from ....ir.ops.core.host_call import host_call
+from ....ir.ops.core.host_call import host_call, named
 from ....passes.networks.partition_host import HostCut, partition_host
 from ....passes.schedule.device_plan import CallStep, Steps, plan
 from ....passes.schedule.specialize_shapes import Binder
@@ -23,6 +23,7 @@ from ...core.device_array import DeviceArray
 from ...core.journal import Repeated
 from ...cpu.graph.eager import kernel_for
 from ...cpu.graph.program import CompiledGraph, arrange_for_cpu
+from ...state.host_results import apart
 from ...state.mode import tls
 from ..compiler import copies, precision
 from ..driver import streams
@@ -31,6 +32,7 @@ from ..memory.transfer import uploaded
 from ..replay.captured import WORTH, Captured, copied
 from ..replay.static_steps import StaticSteps
 from . import eager
+from .joint_capture import JointCapture, Way
 from .program import DeviceGraph
 
 
@@ -136,7 +138,8 @@ class Traced:
     def replayed(self) -> "Parts | None":
         """The parts that replay calls like the last one, if they need nothing else."""
         parts = self.last[1]
-        return parts if parts is not None and parts.is_whole and parts.device.is_settled else None
+        is_alone = parts is not None and parts.is_whole and not parts.device.has_collectives
+        return parts if is_alone and parts.device.is_settled else None
 
     @property
     def refused(self) -> str:
@@ -230,7 +233,7 @@ class Parts:
         return self._finished(results, arrays, begun)
 
     def _begun(self, arrays) -> "BegunRun":
-        captured = self.device.usable()
+        captured = self.device.agreed([arrays[i] for i in self.inputs] if self.device.joint.parties else ())
         if captured is None:
             return BegunRun(None, None, None, [arrays[n].copy() for n in self.counted])
         return BegunRun(captured, captured.room_for_results(), captured.stage(), [])
@@ -276,7 +279,12 @@ class ReplayedGraph:
         self.moving_inputs: set = set()         # numbers of inputs whose address changed
         self.refused = ""                  # why it is not captured
         self.by_launches = False           # whether launches are quicker than a capture
-        self.calls_python = any(type(step) is CallStep and step.node.op is host_call for step in self.graph.plan.steps)
+        calls = [step.node for step in self.graph.plan.steps if type(step) is CallStep and step.node.op is host_call]
+        self.calls_python = not all(getattr(named(node.params["function"]), "enters_streams", False) for node in calls)
+        self.has_collectives = bool(calls)
+        self.joint = JointCapture()
+        self.joint.gone = self._drop
+        self.way = Way.LAUNCH              # that ranks have agreed on
         self._lock = new_lock()
 
     @property
@@ -293,6 +301,32 @@ class ReplayedGraph:
             captured = self.captured = None
         return captured
 
+    def agreed(self, arrays) -> Captured | None:
+        """Return the capture, if this thread may use it. Ranks vote on a graph with collectives: all replay theirs, or none."""
+        captured, self.way = self.usable(), Way.LAUNCH
+        if not self.joint.parties or self.refused or pools.is_capturing() or not config.current().cuda_graphs:
+            return captured
+        outcomes = tls.m.results_of_hosts
+        if outcomes is not None and not outcomes.are_final:     # (a run in place of the replay would need each result)
+            return None
+        way = Way.LAUNCH
+        if captured is not None and captured.fits(arrays):
+            way = Way.REPLAY
+        elif self.runs + 1 >= WARM_RUNS and self.addresses and (
+                captured is None or captured.resident.moved_since(_addresses(arrays))):
+            way = Way.CAPTURE
+        self.way = self.joint.way(way)
+        if self.joint.is_vain:
+            self.refused = "other ranks launch kernel by kernel when this one could replay"
+            self._drop()
+        return self.captured if self.way == Way.REPLAY else None
+
+    def _drop(self):
+        """Drop the capture."""
+        if self.captured is not None:
+            self.captured.graph.reset()
+            self.captured = None
+
     def run(self, arrays, captured, room, stage, journal: dict | None = None) -> list:
         """Run the part; return its results in order. Results with targets are written there.
 
@@ -300,8 +334,12 @@ class ReplayedGraph:
         """
         if captured is not None and captured.fits(arrays):
             return captured.run(arrays, room, stage, journal)
-        before = eager.Host.calls
-        results = self.launch(uploaded(arrays), arrays, journal=journal)
+        before, inputs = eager.Host.calls, uploaded(arrays)
+        if self.has_collectives:
+            goes_on = journal is not None and self.graph in journal
+            results = self.joint.launched(lambda: self.launch(inputs, arrays, journal=journal), goes_on)
+        else:
+            results = self.launch(inputs, arrays, journal=journal)
         if not self.refused and config.current().cuda_graphs:
             self._consider(arrays, eager.Host.calls != before)
         return results
@@ -321,18 +359,19 @@ class ReplayedGraph:
         if on_host:
             self.refused = "some operators run on the host"
         elif self.calls_python:
-            self.refused = "it calls Python between kernels"        # (and ranks would capture at different calls)
+            self.refused = "it calls Python between kernels"
         elif len(self.graph.plan.steps) < LEAST:
             self.refused, self.by_launches = "one launch is as quick", True
-        addresses = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
+        addresses = _addresses(arrays)
         self.runs = self.runs + 1 if not streams.is_current_stream_capturing() else 0
-        if self.refused or self.runs < WARM_RUNS or not self.addresses:
+        waits = self.has_collectives and self.way != Way.CAPTURE        # (for a vote of all ranks)
+        if self.refused or self.runs < WARM_RUNS or not self.addresses or waits:
             self.addresses = addresses
             return
         relocated = {i for i, (a, b) in enumerate(zip(addresses, self.addresses)) if a is None or a != b}
         if self.captured is not None:
             relocated |= self.captured.resident.moved_since(addresses)
-            if relocated <= self.moving_inputs:
+            if relocated <= self.moving_inputs and not self.has_collectives:       # (ranks have agreed on a new one)
                 return
         self.moving_inputs |= relocated
         stable = [i not in self.moving_inputs for i in range(len(addresses))]
@@ -341,7 +380,16 @@ class ReplayedGraph:
             return
         try:
             with self._lock:
-                self.captured = Captured(self, arrays, stable)
+                self.captured = self._captured(arrays, stable)
         except DeviceError as e:
             self.refused = str(e)
         self.addresses = addresses
+
+    def _captured(self, arrays, stable) -> Captured:
+        if not self.has_collectives:
+            return Captured(self, arrays, stable)
+        return self.joint.captured(lambda: apart(lambda: Captured(self, arrays, stable)))
+
+
+def _addresses(arrays) -> tuple:
+    return tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])

@@ -162,6 +162,18 @@ def keep(memory):
         thread.recorder.holds(memory)
 
 
+class LaunchListener:
+    """Something in a captured graph that hears of each launch. `keep` gives it to the graph that is captured."""
+
+    def check(self):
+        """Raise the reason why the graph cannot be launched any more."""
+        raise NotImplementedError
+
+    def launched(self, stream):
+        """Note a launch in a stream."""
+        raise NotImplementedError
+
+
 def aside(device: int, work: Callable):
     """Return `work()`, done outside of any capture: now, in a stream of its own that is waited for, with memory of the common
     pool."""

@@ -65,10 +65,11 @@ class CUDAGraph:
         self.stream: Any = None
         self.draws: Any = None
         self.words: list = []               # status words of its launches
+        self.listeners: list = []           # `LaunchListener`s, which have work in it
         self.generators: list = [default_generator]
         self.ran_in: set = set()            # streams of its replays
         self.last: Any = None               # the last of them
-        _reset_ended()
+        reset_ended()
         leave(self, _ended, vars(self))
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
@@ -119,6 +120,7 @@ class CUDAGraph:
             pools.give_foreign_back()
             self.draws.finish()
             self.words = status_words.words_among(self.memory.held)
+            self.listeners = [h for h in self.memory.held if isinstance(h, pools.LaunchListener)]
             if not self.keeps:
                 self.instantiate()
         except BaseException as e:
@@ -189,6 +191,8 @@ class CUDAGraph:
     def launch_in(self, stream):
         """Return an iterator that launches the graph when its one item is taken, the driver's code."""
         launch_queue.drain()
+        for listener in self.listeners:
+            listener.check()
         return starmap(self.driver.raw["cuGraphLaunch"], ((self.executable, stream.handle),))
 
     def launched_in(self, stream, code: int):
@@ -199,6 +203,8 @@ class CUDAGraph:
         self.last = stream
         for words in self.words:
             status_words.launched(words)
+        for listener in self.listeners:
+            listener.launched(stream)
 
     def pool(self) -> int:
         """Return the number of the memory pool, which another graph may share."""
@@ -249,7 +255,7 @@ class CUDAGraph:
         if self.memory is not None:
             self.memory.release(self.ran_in)
             self.memory = self.draws = None
-            self.words = []
+            self.words, self.listeners = [], []
             self.ran_in, self.last = set(), None
 
     def _destroy(self, name):
@@ -260,7 +266,7 @@ class CUDAGraph:
             deque(starmap(call, ((setattr, place, "value", None), destroy)), 0)
 
 
-def _reset_ended():
+def reset_ended():
     """Reset the graphs that nobody has any more; not those that another thread still captures."""
     each(_ended, _reset)
 
@@ -275,8 +281,8 @@ def _reset(ending):
     return True
 
 
-BEFORE_SEARCH.append(_reset_ended)
-END_CAPTURES.append(_reset_ended)
+BEFORE_SEARCH.append(reset_ended)
+END_CAPTURES.append(reset_ended)
 
 
 def between_captures(device: int, wait: Callable):

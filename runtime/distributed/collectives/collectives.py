@@ -170,6 +170,7 @@ def copy_from(group, first: int, tensors, what: str):
             group.run(lambda: found.append(channel.broadcast(flat, first, note)), False, channel)
             return [wrap(piece.reshape(t._a.shape)) for t, piece in zip(tensors, channel.cut(found[0], np.cumsum(sizes)[:-1]))]
 
+        exchange.enters_streams = group.is_on_devices(*[t._a for t in same])        # type: ignore[attr-defined]
         for t, value in zip(same, done_in_order(exchange, same, (note, first))):
             if group.rank() != first:
                 with no_grad():

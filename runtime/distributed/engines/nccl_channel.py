@@ -1,23 +1,30 @@
 """Collectives of a group by NCCL, on arrays of one GPU, in a stream of their own.
 
 The stream waits for the program's stream, which waits for the end of a collective before it uses the result. Nothing passes
-through the host. While a graph is captured, the collectives become a part of it; all ranks compare what they capture.
+through the host. While a graph is captured, the collectives become a part of it; all ranks compare what they capture. Each
+launch of such a graph counts as all of its collectives, and the watchdog waits for an event behind it.
 """
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ...core.device_array import DeviceArray
 from ...cuda.compiler import copies
 from ...cuda.driver import context as contexts
 from ...cuda.driver import launch_queue
+from ...cuda.driver.driver_state import thread
 from ...cuda.driver.streams import Event, Stream, current, set_current
-from ...cuda.memory import transfer
+from ...cuda.graph.joint_capture import JointCapture, Vote
+from ...cuda.memory import pools, transfer
 from ...cuda.memory.arrays import KIND, empty, used
+from ...cuda.replay.graphs import reset_ended
 from ..stores.distributed_errors import DistBackendError
 from ..stores.store import seconds
 from .engine import Channel
+from .nccl_agreement import Agreement
 from .nccl_communicator import Communicator
 from .nccl_library import BYTES
 from .nccl_watchdog import Launch, Watch
@@ -30,6 +37,7 @@ class NCCLChannel(Channel):
     begun           number of collectives that this rank has begun
     last            note of the last of them
     note, peers     of what is being launched
+    agreement       votes of the ranks on graphs that have its collectives
     """
 
     def __init__(self, engine: Any, group: Any, comm: Communicator | None = None):
@@ -41,7 +49,10 @@ class NCCLChannel(Channel):
         self.comm: Any = None
         self._stream: Any = None
         self._watch: Any = None
-        self._captures = False
+        self._captures = self._is_agreed = False
+        self._in_flight: deque = deque()            # (launch, memory) of captured work that is not waited for yet
+        self._graphs: WeakSet = WeakSet()           # `JointCapture`s with its collectives
+        self.agreement = Agreement(self)
         if comm is not None:
             self._use(comm)
 
@@ -74,6 +85,9 @@ class NCCLChannel(Channel):
 
     def close(self):
         """Wait for all work, and leave the communicator."""
+        for joint in [*self._graphs]:           # (NCCL waits for graphs with its work)
+            joint.drop()
+        reset_ended()
         if self.comm is None:
             return
         if self.comm.failure is None:
@@ -88,6 +102,8 @@ class NCCLChannel(Channel):
         self.check()
         device, here, side = contexts.current(), self.current(), self._stream
         self._captures = here.is_capturing()
+        if not self._captures:
+            self._in_flight.clear()
         side.wait_stream(here)
         set_current(side)
         try:
@@ -100,15 +116,34 @@ class NCCLChannel(Channel):
         launch = Launch(self, event, self._captures, result)
         if not self._captures:
             self._watch.pending.append(launch)
+        else:
+            self._in_flight.append((launch, None))
         return launch
+
+    def joined_by(self, launch: Launch):
+        """Let go of the memory that captured work has read, up to a launch that the program's stream waits for."""
+        if any(other is launch for other, _ in self._in_flight):
+            while self._in_flight.popleft()[0] is not launch:
+                pass
+
+    def launched_graph(self, notes: list, stream: Stream):
+        """Note the launch of a graph that has collectives."""
+        self.begun, self.last = self.begun + len(notes), notes[-1]
+        more = f" and {len(notes) - 1} more" if len(notes) > 1 else ""
+        self.note, self.peers = f"a graph with {notes[0]}{more}", ()
+        event = Event()
+        event.record(stream)
+        self._watch.pending.append(Launch(self, event, False, None))
 
     def _enter(self, note: str, calls: list, peers: Sequence = ()):
         """Enter calls into the stream as one group. `peers` are the positions that take part, if they are not all."""
         self.note, self.peers = note, tuple([self.group.ranks[r] for r in peers])
-        if not peers:
+        if self._captures:
+            self._enter_capture(note, peers)
+        elif not peers:
             self.begun, self.last = self.begun + 1, note
-            if self._captures:
-                self.group.run(lambda: self.group.channel.barrier(f"the capture of {note}"), False)
+        if thread.collectives is not None and not peers:
+            thread.collectives.append((self, note))
         launch_queue.drain()
         try:
             if calls:
@@ -117,22 +152,71 @@ class NCCLChannel(Channel):
             self._watch.abort(e)        # the others would wait forever
             raise
 
+    def _enter_capture(self, note: str, peers: Sequence):
+        """Note a call that becomes a part of a graph. Ranks compare it, unless they have agreed on the whole graph."""
+        if not self._is_agreed and not peers:
+            self.group.run(lambda: self.group.channel.barrier(f"the capture of {note}"), False)
+        held = thread.held or []
+        captured = next((h for h in held if isinstance(h, _Captured) and h.channel is self), None)
+        if captured is None:
+            captured = _Captured(self)
+            pools.keep(captured)
+        if not peers:
+            captured.notes.append(note)
+
+    def _use_memory(self, a: DeviceArray):
+        """Note that the stream uses an array's memory. A capture gives freed memory to the program's stream at once, so the
+        memory is held until that waits for the collective."""
+        used(a, self._stream.handle)
+        if self._captures:
+            self._in_flight.append((None, a.memory))
+
     def _read(self, a: DeviceArray) -> DeviceArray:
         """Return an array in rows, for the stream to read."""
         found = a.backend.contiguous(a)
-        used(found, self._stream.handle)
+        self._use_memory(found)
         return found
 
     def _room(self, shape, dtype, out: DeviceArray | None = None) -> DeviceArray:
         """Return memory in rows that the stream writes."""
         if out is None:
             return empty(self.device, shape, dtype)
-        used(out, self._stream.handle)
+        self._use_memory(out)
         return out
 
     def _target(self, out: DeviceArray) -> DeviceArray:
         """Return memory in rows for an array: its own, if that is so."""
         return self._room(out.shape, out.dtype, out if out.is_contiguous else None)
+
+    # Graphs that all ranks run alike.
+
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return self.group.size()
+
+    def vote(self, vote: Vote) -> list:
+        """Return the votes of all ranks on how to run a graph with collectives."""
+        self.check()
+        return self._agree(lambda: self.agreement.vote(vote))
+
+    def compare(self, notes):
+        """Raise an error that names the first collective of a graph that differs between ranks."""
+        self.agreement.compare(notes)
+
+    def _agree(self, work):
+        try:
+            return work()
+        except DistBackendError as e:
+            self._watch.abort(e)        # the others would wait forever
+            raise
+
+    def capture(self, is_on: bool):
+        """Begin or end a capture that all ranks have agreed on."""
+        self._is_agreed = is_on
+
+    def forget_at_end(self, joint: JointCapture):
+        """Drop a capture before the communicator is left."""
+        self._graphs.add(joint)
 
     # Arrays.
 
@@ -204,7 +288,7 @@ class NCCLChannel(Channel):
             outs = [outs[r] for r in range(n)]
         if outs is not None and all(out.size == a.size for out in outs) and _are_adjacent(outs):
             for out in outs:
-                used(out, self._stream.handle)
+                self._use_memory(out)
             self._enter(note, [("ncclAllGather", (src.pointer, outs[0].pointer, src.nbytes, BYTES))])
             return outs
         if outs is None or all(out.size == a.size for out in outs):
@@ -271,6 +355,23 @@ class NCCLChannel(Channel):
     def swap(self, note: str, outgoing: dict, sources) -> dict:
         """Refuse: sizes of messages that come are not known on the device."""
         raise DistBackendError(f"{note} has no form on the device")
+
+
+class _Captured(pools.LaunchListener):
+    """Collectives of a channel in one captured graph: their notes, in order."""
+
+    def __init__(self, channel: NCCLChannel):
+        self.channel = channel
+        self.notes: list[str] = []
+
+    def check(self):
+        """Raise the reason why the group cannot communicate any more."""
+        self.channel.check()
+
+    def launched(self, stream: Stream):
+        """Note a launch of the graph."""
+        if self.notes:
+            self.channel.launched_graph(self.notes, stream)
 
 
 def _are_adjacent(arrays) -> bool:

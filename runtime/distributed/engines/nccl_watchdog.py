@@ -46,6 +46,8 @@ class Launch:
         """Make later work in the current stream wait for this."""
         self.channel.check()
         self.channel.current().wait_event(self.event)
+        if self.is_captured:
+            self.channel.joined_by(self)
 
     def is_done(self) -> bool:
         """Return whether it has ended."""
@@ -81,6 +83,7 @@ class Watch:
         if trouble is not None:
             self.fail(DistBackendError(f"rank {self.channel.engine.rank}: {trouble}{self._place()}"))
             return
+        self.channel.agreement.answer()
         while self.pending and self.pending[0].event.query():
             self.pending.popleft()
         for r, ticket in self._tickets.items():
