@@ -20,7 +20,6 @@ _SLICE = 0.05           # seconds between looks at ranks that have gone
 _GRACE = 1.0            # seconds for the watchdog to find out why a rank has gone
 _PACKED = struct.Struct("<qqqqq")
 _PLAIN = Vote(Way.LAUNCH, 0, 0, 0, 0)
-_WHAT = "the vote on how to run a graph with collectives"
 
 
 class Agreement:
@@ -60,11 +59,11 @@ class Agreement:
         here, last = self._channel.engine.rank, self._channel.last
         gone = [r for r in missing if r in self._inbox.gone]
         if gone:
-            raise DistBackendError(f"rank {gone[0]} has gone while rank {here} waited for it in {_WHAT} "
-                                   f"({self._inbox.gone[gone[0]]}); see that process's output")
+            raise DistBackendError(f"rank {gone[0]} has gone while rank {here} waited for it in the vote on how to run a graph "
+                                   f"with collectives ({self._inbox.gone[gone[0]]}); see that process's output")
         named = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {missing}"
-        raise DistTimeoutError(f"rank {here} waited {limit:g} s in {_WHAT} for {named}; the last collective of rank {here} "
-                               f"was {last}")
+        raise DistTimeoutError(f"rank {here} waited {limit:g} s in the vote on how to run a graph with collectives for "
+                               f"{named}; the last collective of rank {here} was {last}")
 
     def answer(self):
         """Answer votes on collectives that this rank has launched; called by the watchdog."""
@@ -87,7 +86,7 @@ class Agreement:
         if not self._away:
             return False
         try:
-            r, message = self._inbox.first(self._away, self._tag, limit, _WHAT)
+            r, message = self._inbox.first(self._away, self._tag, limit, "a vote")
         except DistTimeoutError:
             return False
         self._early[r, int(message.note)] = Vote(*_PACKED.unpack(bytes(message.body)))
