@@ -9,6 +9,7 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot import jit, nn, optim
+from ingot.distributed.fsdp import fully_shard
 from ingot.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from ingot.distributed.tensor import parallel as tp
 from ingot.nn import functional as F
@@ -36,6 +37,30 @@ def _embedding(mesh):
     net = nn.Sequential(nn.Embedding(9, 12), nn.Linear(12, 4))
     return tp.parallelize_module(net, mesh, {"0": tp.ColwiseParallel(output_layouts=Replicate()), "1": tp.RowwiseParallel(
         input_layouts=Replicate())})
+
+
+def _grid(*names):
+    return dist.init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=names or None)
+
+
+def _rows_of_grid():
+    """A mesh whose second dim has no columns of `_weights`: a write to a column lies as its base."""
+    return _grid("rows", "copies")
+
+
+def _both_dims(mesh):
+    """Rows of the batch along one dim of the mesh, columns and rows of the weights along the other."""
+    mesh = _grid("dp", "tp")
+    return fully_shard(_columns_and_rows(mesh["tp"]), mesh=mesh["dp"])
+
+
+def _blocks_of_both_dims(mesh):
+    mesh = _grid("dp", "tp")
+    net = _sequence(mesh["tp"])
+    for layer in net:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer, mesh=mesh["dp"])
+    return fully_shard(net, mesh=mesh["dp"])
 
 
 def _batch(net, i):
@@ -73,6 +98,11 @@ ROWS = {
     "sequence": (_sequence, lambda p: optim.AdamW(p, lr=0.01), None),
     "embedding": (_embedding, lambda p: optim.AdamW(p, lr=0.01), None),
 }
+GRIDS = {
+    "both dims": (_both_dims, lambda p: optim.AdamW(p, lr=0.01), None),
+    "both dims, clipped": (_both_dims, lambda p: optim.SGD(p, lr=0.1, momentum=0.9), 0.1),
+    "blocks of both dims": (_blocks_of_both_dims, lambda p: optim.AdamW(p, lr=0.01), None),
+}
 
 
 def _same(rank, names):
@@ -83,7 +113,8 @@ def _same(rank, names):
             traced.append(jit.trace(step, fullgraph=True))
             return traced[0]
 
-        (losses, tensors), (eager_losses, eager) = _training(*ROWS[name], wrap), _training(*ROWS[name], lambda step: step)
+        row = (ROWS | GRIDS)[name]
+        (losses, tensors), (eager_losses, eager) = _training(*row, wrap), _training(*row, lambda step: step)
         assert losses == pytest.approx(eager_losses, rel=1e-6), name
         for pair in zip(tensors, eager):
             for a, b in zip(*pair):             # (products in traces promise a tolerance)
@@ -101,10 +132,20 @@ def test_more_parallel_steps(size):
     ranks.run(size, _same, [*ROWS], timeout=60)
 
 
+@pytest.mark.parametrize("name", GRIDS)
+def test_steps_on_meshes_of_two_dims(name):
+    ranks.run(4, _same, [name], timeout=60)
+
+
 # Functions of captured DTensors.
 
 
 def _weights(mesh):
+    if mesh.ndim == 2:
+        ingot.manual_seed(1)
+        columns = Shard(1) if mesh.mesh_dim_names is None else Replicate()
+        return (distribute_tensor(ingot.randn(6, 4), mesh, [Shard(0), columns]),
+                distribute_tensor(ingot.randn(4, 6), mesh, [Replicate(), Shard(1)]))
     ingot.manual_seed(1)
     return distribute_tensor(ingot.randn(6, 4), mesh, [Shard(0)]), distribute_tensor(ingot.randn(4, 6), mesh, [Shard(1)])
 
@@ -118,7 +159,7 @@ def _number(a, b, x):
 
 
 def _views(a, b, x):
-    return (a.t()[1:3] * b[1:3] + x).redistribute(placements=[Replicate()]).to_local()
+    return (a.t()[1:3] * b[1:3] + x).redistribute(placements=[Replicate()] * a.device_mesh.ndim).to_local()
 
 
 def _writes(a, b, x):
@@ -131,7 +172,8 @@ def _writes(a, b, x):
 
 
 def _moved(a, b, x):
-    return (a.redistribute(placements=[Shard(1)]) * x).softmax(-1).sum(0).full_tensor()
+    columns = [Shard(1), *[Replicate()] * (a.device_mesh.ndim - 1)]
+    return (a.redistribute(placements=columns) * x).softmax(-1).sum(0).full_tensor()
 
 
 def _of_parts(a, b, x):
@@ -146,12 +188,12 @@ def _returned(a, b, x):
 FUNCTIONS = [_product, _number, _views, _writes, _moved, _of_parts, _returned]
 
 
-def _functions(rank, functions):
+def _functions(rank, functions, make_mesh=_mesh):
     warnings.simplefilter("error", jit.TracerWarning)
     for function in functions:
         found = []
         for wrap in (lambda fn: jit.trace(fn, fullgraph=True), lambda fn: fn):
-            a, b = _weights(_mesh())
+            a, b = _weights(make_mesh())
             run = wrap(lambda x, a=a, b=b, function=function: function(a, b, x))
             for i in range(4):
                 y = run(ingot.tensor(1.0 + i))
@@ -162,6 +204,11 @@ def _functions(rank, functions):
 
 def test_functions_of_shared_tensors():
     ranks.run(2, _functions, FUNCTIONS)
+
+
+def test_functions_of_tensors_shared_along_two_dims():
+    ranks.run(4, _functions, [f for f in FUNCTIONS if f is not _writes], _grid, timeout=60)
+    ranks.run(4, _functions, [_writes], _rows_of_grid, timeout=60)
 
 
 def _dropped(a, x):
