@@ -17,7 +17,7 @@ from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import HistoryGuard, hooks_guard
-from .recording import LeafState, Link, Saved, kind_of_gradient
+from .recording import LeafState, Link, Saved, is_shared, kind_of_gradient
 
 
 def has_kept_gradient(t: Tensor) -> bool:
@@ -132,11 +132,11 @@ class GradientLog:
         state = self.leaves[id(leaf)] = LeafState(position, leaf, grad)
         r.meets_hooks("a hook of a tensor", leaf.all_hooks())
         if grad is not None:
-            is_shared = self.fix(grad)            # (it is another leaf's, too)
+            is_others = self.fix(grad)            # (it is another leaf's, too)
             grad.__dict__["_gradient_of"] = r, position, t
             r.links.remember(grad)
             self._first_gradients.append((t, state, weakref.ref(grad)))
-            if is_shared or (type(grad) not in PARTS and r.cell_of(grad) is not None):
+            if is_others or (type(grad) not in PARTS and r.cell_of(grad) is not None):
                 self.fix(grad)
 
     def position_of_owner(self, t) -> int | None:
@@ -193,7 +193,9 @@ class GradientLog:
         if type(t) is tuple:
             return tuple(map(self.saved, t))
         r = self._recorder
-        return Saved(r.value_of(t), r.link(t), t._storage) if isinstance(t, Tensor) else t if is_symbol(t) else None
+        if isinstance(t, Tensor):
+            return Saved(r.value_of(t), r.link(t), t._storage, t.aval if is_shared(t) else None)
+        return t if is_symbol(t) else None
 
     def going_back(self, nodes):
         """Backward is about to go through some nodes. Those from before the run must lie between captured tensors and leaves
@@ -243,7 +245,7 @@ class GradientLog:
         if saved.link.cell is not before:
             return saved
         link = Link(now.recorder, now.cell, saved.link.chain, None, -1)
-        return Saved(run_chain(now.cell.value, link.chain), link, None)
+        return Saved(run_chain(now.cell.value, link.chain), link, None, saved.whole)
 
     @staticmethod
     def saved_value(saved, guards):

@@ -197,7 +197,7 @@ class Recorder:
     def shape_of(self, t: Tensor) -> tuple:
         """Return the shape of a tensor, with symbolic sizes."""
         link: Any = t.__dict__.get("_traced")
-        is_tied = link is not None and link.recorder is self and link.value is not None
+        is_tied = link is not None and link.recorder is self and link.value is not None and not is_shared(t)
         return link.value.aval.shape if is_tied else t._a.shape
 
     def pin_sizes(self, t: Tensor):

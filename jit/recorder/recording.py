@@ -84,15 +84,17 @@ class LinkTable:
 
 @dataclass(slots=True, eq=False)
 class Saved:
-    """A tensor saved for gradients: its value at the time, its link and its storage."""
+    """A tensor saved for gradients: its value at the time, its link and its storage. A DTensor has its part's value; `whole` is
+    its own aval."""
 
     value: Value
     link: Link
     storage: Any
+    whole: Any = None
 
     @property
     def aval(self):
-        return self.value.aval
+        return self.whole or self.value.aval
 
 
 @dataclass(frozen=True)
