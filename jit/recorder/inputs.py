@@ -46,7 +46,10 @@ class InputTable:
         """Enter an argument, in order; `shape` holds its symbolic sizes, if it has any."""
         r = self._recorder
         if is_shared(t):
-            r.refuse("it takes a DTensor as an argument", "pass its local part, or let the function reach it by itself")
+            for n in shape or ():       # (parts have fixed sizes)
+                pinned(n)
+            r.shared.argument(t, position, name or f"arg{position}")
+            return
         link = t.__dict__.get("_traced")        # of the same tensor as an earlier argument, perhaps with parts of it between
         known = link.cell if link is not None and link.recorder is r else r.cell_of(t)
         aval = t.aval if shape is None else Aval(shape, t.dtype)

@@ -55,16 +55,33 @@ class SharedTensors:
     def capture(self, t: Tensor) -> Link:
         """Enter a DTensor that the function reached by itself, and its part, which has the graph value."""
         r, backend = self._recorder, t._a.backend
-        inputs, part = r.inputs, backend.traced_part(t._a)
+        part = backend.traced_part(t._a)
         if part is not None and self.knows(part):       # another tensor over a part that is known
             return self.tie(t)
         if t._base is not None or r.cell_of(t) is not None:
             r.refuse("it uses a view of a DTensor from outside", "make the view inside of the function")
-        leaf, position = r.gradients.position_of_owner(t), len(inputs.sources)
+        leaf = r.gradients.position_of_owner(t)
+        return self._enter(t, Source("captured", t) if leaf is None else Source("grad", leaf))
+
+    def argument(self, t: Tensor, number: int, name: str):
+        """Enter a DTensor that is an argument, and its part."""
+        r = self._recorder
+        if self.knows(t):                   # it is an earlier argument, too
+            r.inputs.sources.append(Source("argument", number))
+            r.builder.input(name, t._a.backend.traced_part(t._a).aval)
+        elif t._base is not None or r.cell_of(t) is not None:
+            r.refuse("it takes a view of a DTensor as an argument", "make the view inside of the function")
+        else:
+            self._enter(t, Source("argument", number), name)
+
+    def _enter(self, t: Tensor, source: Source, name="") -> Link:
+        r, backend = self._recorder, t._a.backend
+        inputs = r.inputs
+        leaf, position = source.what if source.kind == "grad" else None, len(inputs.sources)
         part = wrap(backend.local_of(t._a))
         part._shared = t._storage
-        inputs.sources.append(Source("captured", t) if leaf is None else Source("grad", leaf))
-        r.builder.input(f"{inputs.sources[position].kind}{position}", part.aval)
+        inputs.sources.append(source)
+        r.builder.input(name or f"{source.kind}{position}", part.aval)
         inputs.enter(part, Source("part", (position, backend.layout_of(t._a))))
         backend.trace_part(t._a, part)
         inputs.own[id(t)], inputs.twins[position] = position, t

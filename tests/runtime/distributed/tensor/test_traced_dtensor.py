@@ -211,6 +211,110 @@ def test_functions_of_tensors_shared_along_two_dims():
     ranks.run(4, _functions, [_writes], _rows_of_grid, timeout=60)
 
 
+# Gradients: each rule gets the sizes of the whole, and values of the part.
+
+LOSSES = {
+    "sum": lambda w: w.sum().full_tensor(),
+    "mean": lambda w: w.mean().full_tensor(),
+    "of squares": lambda w: w.pow(2).sum().full_tensor(),
+    "of products": lambda w: (w * w).sum().full_tensor(),
+    "along a row": lambda w: w.exp().sum(1).full_tensor().sum(),
+    "along a column": lambda w: w.exp().sum(0).full_tensor().sum(),
+    "extremes": lambda w: (w.amax(0) * w.amin(0)).sum().full_tensor(),
+    "softmax": lambda w: (w.softmax(0) * w.softmax(1)).sum().full_tensor(),
+    "variance": lambda w: w.var(0).sum().full_tensor() + w.std().full_tensor(),
+    "views": lambda w: (w.t()[1:3].reshape(-1).sin() * 2).sum().full_tensor(),
+    "joined": lambda w: ingot.cat([w, w * 2]).cumsum(1).sum().full_tensor(),
+    "whole": lambda w: w.exp().full_tensor().mean(),
+}
+
+
+def _gradients(rank, names):
+    for name in names:
+        for placement in (Shard(0), Shard(1), Replicate()):
+            found = []
+            for wrap in (lambda fn: fn, lambda fn: jit.trace(fn, fullgraph=True)):
+                ingot.manual_seed(2)
+                w = distribute_tensor(ingot.randn(6, 4), _mesh(), [placement]).requires_grad_()
+
+                def step(x, w=w, name=name):
+                    loss = LOSSES[name](w) * x
+                    loss.backward()
+                    return loss
+
+                run = wrap(step)
+                for i in range(3):
+                    w.grad = None
+                    loss = run(ingot.tensor(1.0 + i)).item()
+                    found.append((loss, w.grad.shape, w.grad.full_tensor().tolist()))
+            for want, got in zip(found[:3], found[3:]):
+                assert want[1] == got[1], (name, placement)
+                np.testing.assert_allclose(want[0], got[0], 1e-5, 1e-6, err_msg=name)
+                np.testing.assert_allclose(want[2], got[2], 1e-5, 1e-6, err_msg=f"{name} {placement}")
+
+
+def test_gradients_of_shared_tensors():
+    ranks.run(2, _gradients, [*LOSSES], timeout=60)
+
+
+# Arguments.
+
+
+def _takes_layouts(mesh):
+    ingot.manual_seed(3)
+    b, x = distribute_tensor(ingot.randn(4, 6), mesh, [Shard(1)]), ingot.tensor(3.0)
+    run = jit.trace(_product, fullgraph=True)
+    for rows, placement in [(6, Shard(0)), (6, Shard(1)), (6, Replicate()), (6, Shard(0)), (8, Shard(0)), (5, Shard(0)),
+                            (7, Shard(0)), (6, Shard(1))]:
+        for _ in range(3):
+            a = distribute_tensor(ingot.randn(rows, 4), mesh, [placement])
+            assert run(a, b, x).tolist() == _product(a, b, x).tolist(), (rows, placement)
+    assert run.stats()["compiles"] <= 7
+
+
+def _takes_leaves(mesh):
+    def step(w, x):
+        loss = (w * x).pow(2).sum().full_tensor()
+        loss.backward()
+        with ingot.no_grad():
+            w.sub_(w.grad, alpha=0.1)
+        return loss
+
+    found = []
+    for run in (step, jit.trace(step, fullgraph=True)):
+        ingot.manual_seed(2)
+        w = distribute_tensor(ingot.randn(6, 4), mesh, [Shard(0)]).requires_grad_()
+        for i in range(5):
+            w.grad = None
+            found.append((run(w, ingot.tensor(1.0 + i)).item(), w.grad.to_local().tolist(), w.to_local().tolist()))
+    for want, got in zip(found[:5], found[5:]):
+        for a, b in zip(want, got):
+            np.testing.assert_allclose(a, b, 1e-5, 1e-6)
+
+
+def _takes_one_twice(mesh):
+    w, v = (distribute_tensor(ingot.randn(6, 4), mesh, [Shard(0)]) for _ in range(2))
+    run = jit.trace(lambda a, b: (a * b).full_tensor(), fullgraph=True)
+    for a, b in [(w, w)] * 3 + [(w, v)] * 3 + [(w, w)] * 2:
+        assert run(a, b).tolist() == (a * b).full_tensor().tolist()
+    itself = jit.trace(lambda a: a, fullgraph=True)
+    for _ in range(3):
+        assert itself(w).full_tensor().tolist() == w.full_tensor().tolist() and itself(w).placements == w.placements
+    either = jit.trace(lambda a: a * 2)
+    for t in (w, w, ingot.ones(6, 4), ingot.ones(6, 4), w, ingot.ones(6, 4)):
+        assert type(either(t)) is type(t)
+
+
+def _takes(rank):
+    warnings.simplefilter("ignore", jit.TracerWarning)      # (of several layouts)
+    for body in (_takes_layouts, _takes_leaves, _takes_one_twice):
+        body(_mesh())
+
+
+def test_shared_tensors_as_arguments():
+    ranks.run(2, _takes, timeout=60)
+
+
 def _dropped(a, x):
     return F.dropout(a * x).full_tensor()
 
@@ -237,8 +341,8 @@ def _refused(rank):
         a = distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])
         with pytest.raises(jit.TraceError):
             jit.trace(lambda x, a=a, function=function: function(a, x))(ingot.tensor(2.0))
-    with pytest.raises(jit.TraceError, match="DTensor as an argument"):
-        jit.trace(lambda t: t * 2)(distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)]))
+    with pytest.raises(jit.TraceError, match="view of a DTensor as an argument"):
+        jit.trace(lambda t: t * 2)(distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])[1:])
     with pytest.raises(jit.TraceError, match="distributes a tensor"):
         jit.trace(lambda x: distribute_tensor(x, mesh, [Shard(0)]).to_local())(ingot.ones(6, 4))
 
