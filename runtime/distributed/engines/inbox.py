@@ -13,6 +13,8 @@ import numpy as np
 from ....ir.locks import new_condition
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 
+GOES_ON = "it goes on without the ranks that have failed"
+
 
 class Message(NamedTuple):
     """One message: the sender's note of its operation, and bytes."""
@@ -69,7 +71,7 @@ class Inbox:
     def others_gone(self, sender: int) -> str:
         """Return words on other ranks that have gone, beside one that has: it may have left since one of them failed."""
         self.take_in(0.0)
-        others = sorted(r for r in self.gone if r != sender)
+        others = sorted(r for r, reason in self.gone.items() if r != sender and reason != GOES_ON)
         return f"; so have ranks {others}" if others else ""
 
     def serve(self, channel: tuple, work: Callable[[int, np.ndarray], None]):

@@ -15,7 +15,7 @@ import numpy as np
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import seconds
 from .engine import Channel, as_array, disagreement, flat_bytes
-from .mpi_progress import SPINS
+from .mpi_progress import SPINS, LostRanksError
 from .reduce_op import ReduceOp, combine
 
 _NOTE_BYTES = 512           # bytes of a note that other ranks are told where they disagree
@@ -42,53 +42,70 @@ class MPIChannel(Channel):
 
     def close(self):
         """Free the communicator, unless a collective never ended on it."""
-        if not self.broken and self.comm is not None:
+        if not self.broken and not self.engine.revoked and self.comm is not None:
             with self.engine.progress.lock:
                 self.comm.Free()
             self.comm = None
 
     # Calls.
 
-    def _start(self, call, *args) -> Any:
-        with self.engine.progress.lock:
-            return call(*args)
+    def _start(self, note: str, call, *args) -> Any:
+        try:
+            return self.engine.progress.call(call, *args)
+        except LostRanksError as e:
+            raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
 
     def _finish(self, requests: list, note: str, busy: float = _MOVES):
         """Wait for requests; raise an error that names the ranks which keep them from their end."""
         engine = self.engine
-        if engine.progress.is_done(requests, SPINS):
-            return
         limit = seconds(self.group.timeout)
-        hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank])
-        if engine.progress.wait(requests, time.monotonic() + limit, busy, hopeless):
-            return
+        try:
+            if engine.progress.is_done(requests, SPINS):
+                return
+            hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank])
+            if engine.progress.wait(requests, time.monotonic() + limit, busy, hopeless):
+                return
+        except LostRanksError as e:
+            engine.abandoned.append(requests)
+            raise self._lost(note, engine.lost_ranks(self.group), e) from e
         engine.abandoned.append(requests)
-        self.broken = f"{note} has not ended"
         if hopeless.gone:
-            rank = hopeless.gone[0]
-            raise DistBackendError(f"rank {rank} has gone while rank {engine.rank} waited for it in {note} "
-                                   f"({engine.inbox.gone[rank]}{engine.inbox.others_gone(rank)}); see that process's output")
+            raise self._lost(note, hopeless.gone)
+        self.broken = f"{note} has not ended"
         missing = engine.missing(self.group)
         named = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {missing}" if missing else "bytes of the others"
         raise DistTimeoutError(f"rank {engine.rank} waited {limit:g} s in {note} for {named}, which "
                                + ("has sent nothing; is it" if len(missing) == 1 else "have sent nothing; are they")
                                + " stuck, or busy with something else?")
 
+    def _lost(self, note: str, gone: list, error: Exception | None = None) -> DistBackendError:
+        """Return the error of a collective that cannot end, as ranks have gone. Other ranks get theirs at once, too."""
+        engine, self.broken = self.engine, f"{note} has not ended"
+        engine.revoke_group(self.comm)
+        if not gone:
+            return DistBackendError(f"{note} cannot end on rank {engine.rank}, since MPI failed with {error}")
+        return DistBackendError(f"rank {gone[0]} has gone while rank {engine.rank} waited for it in {note} "
+                                f"({engine.inbox.gone[gone[0]]}{engine.inbox.others_gone(gone[0])}); see that process's output"
+                                f"{engine.way_out}")
+
     def _agree(self, note: str):
         """Return once all ranks are about to do the same; raise an error that names one which is not."""
         if self.broken:
-            raise DistBackendError(f"the group {self.group.group_name!r} cannot communicate any more: {self.broken}")
+            raise DistBackendError(f"the group {self.group.group_name!r} cannot communicate any more: {self.broken}"
+                                   f"{self.engine.way_out}")
         engine, n, marks = self.engine, self.group.size(), self._marks
         engine.collectives[self.group.number] += 1
         marks[0] = _mark(note)
-        request = self._start(self.comm.Iallreduce, [marks[0], self.MPI.UINT64_T], [marks[1], self.MPI.UINT64_T], self.MPI.MAX)
+        kind = self.MPI.UINT64_T
+        request = self._start(note, self.comm.Iallreduce, [marks[0], kind], [marks[1], kind], self.MPI.MAX)
         self._finish([request], note, _WAITS)
         if marks[1, 0] == ~marks[1, 1]:         # the largest is the smallest
             return
         mine, every = np.zeros(_NOTE_BYTES, np.uint8), np.zeros((n, _NOTE_BYTES), np.uint8)
         text = note.encode()[:_NOTE_BYTES]
         mine[:len(text)] = np.frombuffer(text, np.uint8)
-        self._finish([self._start(self.comm.Iallgather, [mine, self.MPI.BYTE], [every, _NOTE_BYTES, self.MPI.BYTE])], note)
+        told = [every, _NOTE_BYTES, self.MPI.BYTE]
+        self._finish([self._start(note, self.comm.Iallgather, [mine, self.MPI.BYTE], told)], note)
         theirs = [bytes(e).rstrip(b"\0").decode(errors="ignore") for e in every]
         other = next((r for r, said in enumerate(theirs) if said != theirs[self.group.rank()]), (self.group.rank() + 1) % n)
         raise disagreement(self.group.ranks[other], theirs[other], engine.rank, note)
@@ -118,14 +135,14 @@ class MPIChannel(Channel):
         sizes = np.zeros((2, n), np.int64)
         for r, body in going.items():
             sizes[0, r] = body.size
-        self._finish([self._start(self.comm.Ialltoall, [sizes[0], 1, MPI.INT64_T], [sizes[1], 1, MPI.INT64_T])], note)
+        self._finish([self._start(note, self.comm.Ialltoall, [sizes[0], 1, MPI.INT64_T], [sizes[1], 1, MPI.INT64_T])], note)
         found, requests = {}, []
         for r in sources:
             given = None if into is None else flat_bytes(into[r])
             found[r] = given if given is not None and given.size == sizes[1, r] else np.empty(sizes[1, r], np.uint8)
-            requests += [self._start(self.comm.Irecv, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(found[r])]
+            requests += [self._start(note, self.comm.Irecv, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(found[r])]
         for r, body in going.items():
-            requests += [self._start(self.comm.Isend, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(body)]
+            requests += [self._start(note, self.comm.Isend, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(body)]
         self._finish(requests, note)
         return found
 
@@ -137,7 +154,7 @@ class MPIChannel(Channel):
         elif out is None:
             out = np.empty(a.shape, a.dtype)
         for piece in self.engine.pieces(out.reshape(-1).view(np.uint8)):
-            self._finish([self._start(self.comm.Ibcast, [piece, self.MPI.BYTE], source)], note)
+            self._finish([self._start(note, self.comm.Ibcast, [piece, self.MPI.BYTE], source)], note)
         return a if self.group.rank() == source else out
 
     def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
@@ -158,9 +175,10 @@ class MPIChannel(Channel):
         flat = _consecutive(outs)
         target = np.empty(sum(sizes), np.uint8) if flat is None else flat
         if sizes.count(sizes[0]) == len(sizes):
-            request = self._start(self.comm.Iallgather, [flat_bytes(a), MPI.BYTE], [target, sizes[0], MPI.BYTE])
+            request = self._start(note, self.comm.Iallgather, [flat_bytes(a), MPI.BYTE], [target, sizes[0], MPI.BYTE])
         else:
-            request = self._start(self.comm.Iallgatherv, [flat_bytes(a), MPI.BYTE], [target, sizes, _starts(sizes), MPI.BYTE])
+            places = [target, sizes, _starts(sizes), MPI.BYTE]
+            request = self._start(note, self.comm.Iallgatherv, [flat_bytes(a), MPI.BYTE], places)
         self._finish([request], note)
         if flat is None:
             for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
@@ -186,7 +204,7 @@ class MPIChannel(Channel):
         if a.__array_interface__["data"] != out.__array_interface__["data"] or not a.flags.c_contiguous:
             np.copyto(out, a)
         for piece in self.engine.pieces(out.reshape(-1)):
-            self._finish([self._start(self.comm.Iallreduce, self.MPI.IN_PLACE, [piece, native[0]], native[1])], note)
+            self._finish([self._start(note, self.comm.Iallreduce, self.MPI.IN_PLACE, [piece, native[0]], native[1])], note)
         if op is ReduceOp.AVG:
             np.divide(out, out.dtype.type(self.group.size()), out=out)
         return out
@@ -229,9 +247,9 @@ class MPIChannel(Channel):
         if self._fits(n * max(sizes)):
             received, target, kind = [like.nbytes] * n, rows.reshape(-1).view(np.uint8), self.MPI.BYTE
             if sizes.count(sizes[0]) == n:
-                request = self._start(self.comm.Ialltoall, [_joined(pieces), sizes[0], kind], [target, sizes[0], kind])
+                request = self._start(note, self.comm.Ialltoall, [_joined(pieces), sizes[0], kind], [target, sizes[0], kind])
             else:
-                request = self._start(self.comm.Ialltoallv, [_joined(pieces), sizes, _starts(sizes), kind],
+                request = self._start(note, self.comm.Ialltoallv, [_joined(pieces), sizes, _starts(sizes), kind],
                                       [target, received, _starts(received), kind])
             self._finish([request], note)
             return rows

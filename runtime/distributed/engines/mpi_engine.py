@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..stores.distributed_errors import DistBackendError, DistTimeoutError
+from ..stores.distributed_errors import DistBackendError, DistError, DistTimeoutError
 from ..stores.launch_variables import launch
 from ..stores.meeting import machine
 from ..stores.store import seconds
 from . import mpi_library
 from .engine import Channel, Engine, Run
-from .inbox import Inbox
+from .inbox import GOES_ON, Inbox
 from .mpi_channel import MPIChannel
-from .mpi_progress import Background, Progress
+from .mpi_progress import Background, LostRanksError, Progress
 from .pause import Pause
 
 _FRAME = struct.Struct("<BxHxxxxqqQ")        # kind, bytes of the note, group, tag, bytes of the body
@@ -32,6 +32,7 @@ _INLINE_BYTES = 2000            # bodies up to here travel in frames, which no M
 _LONGEST_NOTE = 1000
 _MOST_BYTES = 1 << 30           # bytes of one call, where counts have 31 bits
 _MOST_WAITING = 1 << 28         # bytes that are sent and not yet received, before a sender waits
+_NAMING = 2.0                   # seconds for MPI to tell which ranks have failed
 _ASKING = 1.0                   # seconds for ranks to answer where they are
 _CLOSING = 3.0                  # seconds for the others to leave the run, too; they may still ask rank 0 for the store
 _PARTING = 3.0                  # seconds that a failed rank stays for the others to see that it failed
@@ -61,7 +62,8 @@ class MPIEngine(Engine):
             return f"{found.name} has started {found.size} processes, and the world size is {run.size}"
         return ""
 
-    def __init__(self, run: Run):
+    def __init__(self, run: Run, comm: Any = None):
+        """Connect the ranks of a communicator, by default all."""
         super().__init__(run)
         rank, size = self.rank, self.size
         self.patience, self.most_bytes = seconds(run.timeout), _MOST_BYTES
@@ -79,11 +81,15 @@ class MPIEngine(Engine):
         self._handles: dict[int, int] = {}                      # handles of processes on this machine, by descriptor
         self._poll = select.poll()
         self._end: Any = None                                   # barrier of ranks that have left
-        self._parted = False
-        if self.MPI.COMM_WORLD.size != size:
-            raise DistBackendError(f"MPI connects {self.MPI.COMM_WORLD.size} processes, and the world size is {size}; start "
-                                   f"the program with `mpiexec -n {size} python ...`")
-        self.comm = mpi_library.within(lambda: self.MPI.COMM_WORLD.Split(0, rank), self.patience, "joining all ranks by MPI")
+        self._parted = self.revoked = False
+        self._revoked_at = 0.0
+        if comm is None:
+            world = self.MPI.COMM_WORLD
+            if world.size != size:
+                raise DistBackendError(f"MPI connects {world.size} processes, and the world size is {size}; start the program "
+                                       f"with `mpiexec -n {size} python ...`")
+            comm = mpi_library.within(lambda: world.Split(0, rank), self.patience, "joining all ranks by MPI")
+        self.comm = comm
         self._watch_processes()
         mpi_library.users.append(self)
         self._background = Background(self._look)
@@ -157,8 +163,12 @@ class MPIEngine(Engine):
         return np.frombuffer(_FRAME.pack(kind, len(said), *channel, size) + said + bytes(body), np.uint8)
 
     def _post(self, other: int, memory: np.ndarray, tag: int):
+        try:
+            request = self.progress.call(self.comm.Isend, [memory, self.MPI.BYTE], other, tag)
+        except LostRanksError:
+            self._notice_failures()
+            return
         with self.progress.lock:
-            request = self.comm.Isend([memory, self.MPI.BYTE], other, tag)
             self._sending.append((request, memory))
 
     def _wait_for_receivers(self, size: int, note: str):
@@ -173,7 +183,11 @@ class MPIEngine(Engine):
         """Take in what has arrived, if no other thread does; return whether more is on its way."""
         self.inbox.take_in(0.0)
         end = self._end
-        if end is not None and self.progress.is_done([end]):
+        try:
+            if end is not None and self.progress.is_done([end]):
+                self._end = None
+        except LostRanksError:
+            self._notice_failures()
             self._end = None
         return bool(self._sending) or self._end is not None or any(self._arriving.values())
 
@@ -189,27 +203,46 @@ class MPIEngine(Engine):
     def _take_in(self) -> bool:
         """Take in frames and bodies; return whether something has arrived."""
         arrived = False
-        while True:
-            with self.progress.lock:
-                self._forget_sent()
-                status = self.MPI.Status()
-                message = self.comm.Improbe(self.MPI.ANY_SOURCE, _FRAMES, status)
-                if message is None:
-                    break
-                frame = np.empty(status.Get_count(self.MPI.BYTE), np.uint8)
-                message.Recv([frame, self.MPI.BYTE])
+        if self._revoked_at:
+            self._notice_failures()
+        while (found := self._next_frame()) is not None:
             arrived = True
-            self._accept(status.Get_source(), frame)
+            self._accept(*found)
         for sender, queue in list(self._arriving.items()):
-            while queue and (not queue[0][3] or self.progress.is_done(queue[0][3])):
+            while queue and self._is_there(sender, queue):
                 channel, note, body, _ = queue.popleft()
                 self.inbox.put(sender, channel, note, body)
                 arrived = True
         return self._notice_ends() or arrived
 
-    def _forget_sent(self):
-        if self._sending:
-            self._sending = [pair for pair in self._sending if not pair[0].Test()]
+    def _next_frame(self) -> tuple | None:
+        """Return (sender, frame) of a message that has arrived."""
+        def look():
+            if self._sending:
+                self._sending = [pair for pair in self._sending if not pair[0].Test()]
+            status = self.MPI.Status()
+            message = self.comm.Improbe(self.MPI.ANY_SOURCE, _FRAMES, status)
+            if message is None:
+                return None
+            frame = np.empty(status.Get_count(self.MPI.BYTE), np.uint8)
+            message.Recv([frame, self.MPI.BYTE])
+            return status.Get_source(), frame
+
+        try:
+            return None if self.revoked else self.progress.call(look)
+        except LostRanksError:
+            self._notice_failures()
+            return None
+
+    def _is_there(self, sender: int, queue: deque) -> bool:
+        """Return whether the body of the next message is there. Bodies of a rank that has failed never are."""
+        try:
+            return not queue[0][3] or self.progress.is_done(queue[0][3])
+        except LostRanksError:
+            self._notice_failures()
+            self.abandoned.extend(queue)
+            queue.clear()
+            return False
 
     def _accept(self, sender: int, frame: np.ndarray):
         kind, length, group, tag, size = _FRAME.unpack_from(frame)
@@ -224,8 +257,11 @@ class MPIEngine(Engine):
             self._arriving[sender].append(((group, tag), said, frame[_FRAME.size + length:], []))
         else:
             body = np.empty(size, np.uint8)
-            with self.progress.lock:
-                requests = [self.comm.Irecv([piece, self.MPI.BYTE], sender, _BODIES) for piece in self.pieces(body)]
+            try:
+                requests = [self.progress.call(self.comm.Irecv, [p, self.MPI.BYTE], sender, _BODIES) for p in self.pieces(body)]
+            except LostRanksError:
+                self._notice_failures()
+                return
             self._arriving[sender].append(((group, tag), said, body, requests))
 
     def _notice_ends(self) -> bool:
@@ -240,6 +276,79 @@ class MPIEngine(Engine):
         if has_failed:
             self.failed.add(other)
         self.inbox.lose(other, reason)
+
+    # Ranks that fail, where MPI goes on.
+
+    @property
+    def way_out(self) -> str:
+        """Words on going on without ranks that have failed, where MPI can."""
+        return "; shrink_group() goes on without it" if mpi_library.survives_failures() else ""
+
+    def _notice_failures(self):
+        """Learn from MPI which ranks have failed, and whether another rank has revoked this run."""
+        def look():
+            failed = self.comm.Get_failed()
+            ranks = self.MPI.Group.Translate_ranks(failed, range(failed.size), self.comm.group) if failed.size else []
+            self.comm.Ack_failed(failed.size)
+            return ranks, self.comm.Is_revoked()
+
+        ranks, is_revoked = self.progress.call(look)
+        for other in ranks:
+            self._lose(other, "its process has ended", True)
+        if is_revoked and not self.revoked:
+            self.revoked, self._revoked_at = True, time.monotonic()
+        if self._revoked_at and (self.failed or time.monotonic() - self._revoked_at > _NAMING):
+            self._revoked_at = 0.0
+            for other in range(self.size):
+                if other != self.rank:
+                    self._lose(other, GOES_ON, False)
+
+    def lost_ranks(self, group) -> list:
+        """Return the ranks of a group that have failed, the first one first, after MPI has said that some have."""
+        deadline = time.monotonic() + _NAMING
+        while True:
+            self._notice_failures()
+            gone = [r for r in list(self.inbox.gone) if r in group.ranks]
+            if gone or time.monotonic() > deadline:
+                return gone
+            self.inbox.take_in(0.01)
+
+    def revoke_group(self, comm):
+        """End the collectives of a group on its other ranks, where MPI goes on when ranks fail."""
+        if mpi_library.survives_failures():
+            self.progress.call(comm.Revoke)
+
+    def revoke(self):
+        """End the operations of all ranks with an error."""
+        if not mpi_library.survives_failures():
+            super().revoke()
+        self.revoke_group(self.comm)
+        self._notice_failures()
+
+    def survivors(self, limit: float, prepare) -> Any:
+        """Return what is prepared on an engine of the ranks that have not failed."""
+        self._leave()
+        comm, what = self.comm, "shrink_group, which all ranks call that have not failed"
+        while True:
+            comm = mpi_library.within(comm.Shrink, limit, what)
+            comm.Set_errhandler(self.MPI.ERRORS_RETURN)
+            engine = prepared = None
+            with contextlib.suppress(DistError):
+                engine = MPIEngine(Run(comm.rank, comm.size, None, limit), comm)
+                engine.abandoned += self.abandoned
+                prepared = prepare(engine)
+            if mpi_library.within(lambda c=comm, done=prepared is not None: self._all_say(c, done), limit, what):
+                mpi_library.survivors.append(comm)
+                return prepared
+            if engine is not None:
+                engine._leave()
+
+    def _all_say(self, comm, is_done: bool) -> bool:
+        """Return whether all ranks of a communicator are there and say yes. All get the same answer."""
+        try:
+            return comm.Agree(int(is_done)) == 1
+        except self.MPI.Exception:
+            return False
 
     # Ranks that do not come.
 
@@ -260,8 +369,10 @@ class MPIEngine(Engine):
     def close(self):
         """Leave the run, with the others or before them."""
         if self._end is None and not self._parted:
-            with self.progress.lock:
-                self._end = self.comm.Ibarrier()
+            try:
+                self._end = self.progress.call(self.comm.Ibarrier)
+            except LostRanksError:
+                self._notice_failures()
             deadline = time.monotonic() + _CLOSING
             while self._end is not None and time.monotonic() < deadline and not self.failed:
                 self.inbox.take_in(0.001)
@@ -269,8 +380,13 @@ class MPIEngine(Engine):
         if self._end is not None or self.failed:
             self._part("")
             return
+        self._leave()
+
+    def _leave(self):
+        """Take in no more messages, and leave the end of MPI to other engines."""
         self.stop()
-        mpi_library.users.remove(self)
+        if self in mpi_library.users:
+            mpi_library.users.remove(self)
         for fd in self._handles:
             os.close(fd)
         self._handles = {}

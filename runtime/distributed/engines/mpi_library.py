@@ -3,9 +3,11 @@
 MPI does not survive a fork. So processes that this one starts later come from a server of forks, which is started before MPI.
 """
 
+import contextlib
 import ctypes
 import importlib.util
 import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -18,6 +20,7 @@ from ...state import forks
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 
 _PAUSE = 0.001
+_WITH_FAILURES = "OMPI_MCA_mpi_ft_enable"
 _PRELOADED = __name__.removesuffix("distributed.engines.mpi_library") + "data.worker_loop"     # for fast starts of loaders
 
 
@@ -32,11 +35,17 @@ class User(Protocol):
 
 
 users: list[User] = []
+survivors: list = []        # the communicator of the ranks that are left, once some have failed
 
 
 def is_installed() -> bool:
     """Return whether mpi4py can be imported."""
     return importlib.util.find_spec("mpi4py") is not None
+
+
+def survives_failures() -> bool:
+    """Return whether MPI goes on when ranks fail (ULFM), as `mpiexec --with-ft ulfm` of Open MPI asks for."""
+    return os.environ.get(_WITH_FAILURES, "").lower() in ("1", "true", "yes", "enabled")
 
 
 def started(timeout: float) -> Any:
@@ -115,14 +124,15 @@ def _leave(MPI):
     reason = "" if error is None else f"its program ended with {type(error).__name__}: {str(error)[:500]}"
     if not _may_wait(reason) or reason:
         return
-    end = MPI.COMM_WORLD.Ibarrier()
-    while not end.Test():
-        time.sleep(_PAUSE)
-        if not _may_wait(""):
-            return
-    for user in users:
-        user.stop()
-    MPI.Finalize()
+    with contextlib.suppress(MPI.Exception):        # a rank has failed: the others do not wait
+        end = (survivors or [MPI.COMM_WORLD])[-1].Ibarrier()
+        while not end.Test():
+            time.sleep(_PAUSE)
+            if not _may_wait(""):
+                return
+        for user in users:
+            user.stop()
+        MPI.Finalize()
 
 
 def _may_wait(reason: str) -> bool:

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ....ir.locks import new_lock
+from ..stores.distributed_errors import DistBackendError
 from .pause import Pause
 
 SPINS = 100            # tests in a row before others on this core get their turn
+
+
+class LostRanksError(Exception):
+    """A call of MPI that cannot end: a rank has failed, or another rank has revoked the communicator."""
 
 
 class Progress:
@@ -16,14 +21,31 @@ class Progress:
 
     def __init__(self, MPI: Any):
         self.MPI, self.lock = MPI, new_lock()
+        self._losses = (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING, MPI.ERR_REVOKED, MPI.ERR_IN_STATUS)
+
+    def call(self, work: Callable, *args) -> Any:
+        """Return the result of a call that does not block."""
+        try:
+            with self.lock:
+                return work(*args)
+        except self.MPI.Exception as e:
+            raise self._error(e) from e
 
     def is_done(self, requests: list, tests: int = 1) -> bool:
         """Return whether requests are complete after some tests, which make progress."""
-        with self.lock:
-            if len(requests) == 1:
-                test = requests[0].Test
-                return any(test() for _ in range(tests))
-            return any(self.MPI.Request.Testall(requests) for _ in range(tests))
+        try:
+            with self.lock:
+                if len(requests) == 1:
+                    test = requests[0].Test
+                    return any(test() for _ in range(tests))
+                return any(self.MPI.Request.Testall(requests) for _ in range(tests))
+        except self.MPI.Exception as e:
+            raise self._error(e) from e
+
+    def _error(self, error) -> Exception:
+        if error.Get_error_class() in self._losses:
+            return LostRanksError(f"{error}")
+        return DistBackendError(f"MPI failed with {error}")
 
     def wait(self, requests: list, deadline: float, busy: float, hopeless: Callable[[], bool]) -> bool:
         """Wait for requests; return False after the deadline, or once they are `hopeless`."""

@@ -1,6 +1,7 @@
 """Membership of this process in a run: joining, groups, ranks, leaving."""
 
 import os
+import time
 from datetime import timedelta
 from multiprocessing import util
 from typing import Any
@@ -17,7 +18,7 @@ from ..stores.distributed_errors import DistBackendError, DistError
 from ..stores.launch_variables import address, launch, local_rank, number
 from ..stores.local_store import LocalStore
 from ..stores.socket_messages import is_loopback
-from ..stores.store import FileStore, PrefixStore, Store
+from ..stores.store import FileStore, PrefixStore, Store, seconds
 from ..stores.store_service import ServedStore
 from ..stores.tcp_store import TCPStore
 from .choose_engine import chosen_engine, joins_by_mpi, requested_engine
@@ -26,13 +27,38 @@ from .store_by_messages import StoreByMessages
 
 nccl_engine = lazy(__package__, "..engines.nccl_engine")
 
-__all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
-           "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
-           "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-           "is_mpi_available", "is_nccl_available",
-           "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups", "rendezvous"]
+__all__ = [
+    "SHRINK_ABORT",
+    "SHRINK_DEFAULT",
+    "Backend",
+    "GroupMember",
+    "destroy_process_group",
+    "get_backend",
+    "get_default_backend_for_device",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "new_group",
+    "new_subgroups",
+    "rendezvous",
+    "shrink_group",
+]
 
 default_pg_timeout = timedelta(minutes=30)
+_NOTICING = 2.0         # seconds to learn that a rank has failed
 _AT_THE_END = -150      # of what a process does when it ends: before it waits for clients of its store
 
 
@@ -252,6 +278,53 @@ def _enter(ranks, timeout, backend, name):
     group = ProcessGroup(_Run.engine, number, ranks, timeout, backend, name, _Run.store, devices)
     _Run.groups.append(group)
     return group
+
+
+SHRINK_DEFAULT, SHRINK_ABORT = 0, 1
+
+
+def shrink_group(ranks_to_exclude=None, group=None, shrink_flags=SHRINK_DEFAULT, pg_options=None):
+    """Go on without ranks that have failed; return the group of the others, which takes the place of the run's group.
+
+    All ranks that are left call it after the error of one that has gone. They keep their order and are numbered from 0. Other
+    groups and pending operations end; make groups and `DistributedDataParallel` again. `ranks_to_exclude` are those that have
+    failed; by default they are found. A rank that runs cannot be excluded. With both `shrink_flags` pending operations end with
+    an error. `pg_options` is ignored: it tunes PyTorch's own backends. Needs the engine 'mpi' and an MPI with ULFM."""
+    old = member_of(group, "shrink_group")
+    if old is not _Run.world:
+        raise ArgumentError("shrink_group takes the group of the whole run; make groups of some of the ranks left by new_group")
+    if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
+        raise ArgumentError(f"shrink_flags is SHRINK_DEFAULT or SHRINK_ABORT, got {shrink_flags!r}")
+    if _Run.devices is not None:
+        raise DistBackendError("shrink_group: NCCL does not go on without ranks that have failed; start all ranks again from "
+                               "the last checkpoint (ingot.distributed.run --max-restarts)")
+    _check_gone(old, ranks_to_exclude)
+    _Run.engine.revoke()
+    for each in _Run.groups:
+        each.close()
+
+    def prepare(engine):
+        return ProcessGroup(engine, 0, range(engine.size), old.timeout, old.backend, old.group_name,
+                            StoreByMessages(engine, old.timeout))
+
+    world = _Run.engine.survivors(seconds(old.timeout), prepare)
+    _Run.end.cancel()
+    _Run.engine, _Run.store, _Run.groups, _Run.group_count = world.engine, world.store, [world], 1
+    _Run.world = GroupMember.WORLD = world
+    _Run.end = util.Finalize(None, _Run.engine.end, exitpriority=_AT_THE_END)
+    return world
+
+
+def _check_gone(world, ranks):
+    """Raise an error unless ranks have failed, which this rank may learn a moment later."""
+    deadline = time.monotonic() + _NOTICING
+    for rank in () if ranks is None else ranks:
+        world.position_of(rank, "shrink_group")
+        while rank not in world.engine.inbox.gone:
+            if time.monotonic() > deadline:
+                raise ArgumentError(f"shrink_group goes on without ranks that have failed, and rank {rank} has not; new_group "
+                                    "makes a group without it")
+            world.engine.inbox.take_in(0.01)
 
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
