@@ -130,7 +130,7 @@ class ProcessGroup:
         self.channel = engine.channel(self)
         self.devices: Any = None if devices is None else devices.channel(self)       # (the collectives on GPUs)
         self._worker: Any = None
-        self._pending = 0
+        self._pending, self.is_closed = 0, False
         self._lock = new_lock()
 
     def __repr__(self):
@@ -160,7 +160,9 @@ class ProcessGroup:
 
     def channel_of(self, *arrays) -> Any:
         """Return the collectives for arrays: those on GPUs where all of them are there, else those of the host."""
-        return self.devices.on(arrays[0].device) if self.is_on_devices(*arrays) else self.channel
+        if self.devices is None or not self.devices.takes(*arrays):
+            return self.channel
+        return self.devices.on(arrays[0].device)
 
     def is_on_devices(self, *arrays) -> bool:
         """Return whether collectives of arrays only enter work into streams of GPUs."""
@@ -208,6 +210,7 @@ class ProcessGroup:
 
     def close(self):
         """Wait for pending operations, and free the channel."""
+        self.is_closed = True
         if self._worker is not None:
             self._worker.shutdown(wait=True)
         if self.devices is not None:

@@ -4,6 +4,7 @@ Parameters are grouped in buckets, in the likely order of their gradients. A ful
 same order on every process. With the last gradient, backward waits for pending buckets and writes the averages.
 """
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from ...core.writes import write
 from ...distributed.collectives.traceable import done_in_order, in_background
 from ...distributed.engines.reduce_op import ReduceOp
 from ...distributed.groups.futures import Future
+from ...distributed.stores.distributed_errors import DistError
 from ...distributed.training.grad_bucket import GradBucket
 from ...state.mode import tls
 
@@ -131,8 +133,13 @@ def start_average(group, divisor: int, flat) -> Callable[[], list]:
     return in_background(start, [flat], (note, divisor), group.is_on_devices(flat._a))
 
 
+def _remove(handles):
+    for handle in handles:
+        handle.remove()
+
+
 class Reducer:
-    """The reduction of gradients during backward passes."""
+    """The reduction of gradients during backward passes. Parameters do not keep it: its hooks go with it."""
 
     def __init__(self, named_params, group, cap: int):
         self.names = [n for n, _ in named_params]
@@ -143,12 +150,16 @@ class Reducer:
         self.detects_unused = False
         self.hook: Any = None           # (state, function) that replaces the average
         self.divisor = group.size()     # divisor of sums over processes
-        self.handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(self.params)]
+        handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(self.params)]
+        weakref.finalize(self, _remove, handles).atexit = False
 
     def _hook(self, i):
+        here = weakref.ref(self)
+
         def arrived(_):
-            if self.active:
-                self._arrived(i)
+            reducer = here()
+            if reducer is not None and reducer.active:
+                reducer._arrived(i)
 
         return arrived
 
@@ -175,6 +186,10 @@ class Reducer:
         self.active = False
 
     def _arrived(self, i):
+        if self.group.is_closed:
+            self.active = False
+            raise DistError(f"the group {self.group.group_name!r} was destroyed after a forward of DistributedDataParallel, "
+                            "and before its backward; make the module again")
         if not self.has_started:
             self.has_started = True
             self.arrived = [not used for used in self.used]

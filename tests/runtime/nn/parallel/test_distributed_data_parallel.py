@@ -493,3 +493,37 @@ def test_sparse_gradients_travel_as_dense_ones():
     table.grad = ingot.sparse_coo_tensor([[2, 0, 2]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], (3, 2))
     bucket = Bucket([0, 1], [table, bias])
     assert bucket.flat().tolist() == [3, 4, 0, 0, 6, 8, 0, 0] and not table.grad.is_sparse
+
+
+def _joins():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+
+def test_a_module_that_is_dropped_leaves_no_hooks_on_its_parameters():
+    _joins()
+    try:
+        net, (x, y) = make_net(), make_data()
+        first = nn.parallel.DistributedDataParallel(net)
+        counts = [len(p._node.post_hooks) for p in net.parameters()]
+        first(x).sum().backward()
+        first(x)                                # a forward without its backward, as after an error
+        del first
+        second = nn.parallel.DistributedDataParallel(net)
+        assert [len(p._node.post_hooks) for p in net.parameters()] == counts
+        net.zero_grad()
+        F.mse_loss(second(x), y).backward()
+        found = [p.grad.clone() for p in net.parameters()]
+        net.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        assert all(ingot.equal(p.grad, f) for p, f in zip(net.parameters(), found))
+    finally:
+        dist.destroy_process_group()
+
+
+def test_a_backward_after_the_end_of_its_group_is_an_error():
+    _joins()
+    ddp = nn.parallel.DistributedDataParallel(make_net())
+    loss = ddp(make_data()[0]).sum()
+    dist.destroy_process_group()
+    with pytest.raises(dist.DistError, match="the group 'default' was destroyed after a forward of DistributedDataParallel"):
+        loss.backward()
