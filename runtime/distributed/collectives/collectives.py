@@ -12,7 +12,8 @@ from ...core.device_array import DeviceArray
 from ...core.device_array import place_of as place_of_array
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
-from ...core.writes import write, write_by
+from ...core.writes import is_plain, write, write_by
+from ...state.mode import tls
 from ..engines.engine import others
 from ..engines.reduce_op import ReduceOp, check_op
 from ..groups.world import member_of
@@ -48,8 +49,11 @@ def fill(t, by, what: str, channel):
     """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous memory of the channel."""
     a = t._a
     if channel.reaches(a) and a.flags.c_contiguous and a.flags.writeable:
-        with no_grad():
+        if is_plain(t, tls.m):
             write_by(t, by, what)
+        else:
+            with no_grad():
+                write_by(t, by, what)
         return
     out = channel.empty(a.shape, a.dtype)
     by(out)

@@ -4,6 +4,7 @@ Before each one the ranks compare what they are about to do. So ranks that disag
 another one.
 """
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -15,7 +16,7 @@ import numpy as np
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import seconds
 from .engine import Channel, as_array, disagreement, flat_bytes
-from .mpi_progress import SPINS, LostRanksError
+from .mpi_progress import LostRanksError
 from .reduce_op import ReduceOp, combine
 
 _NOTE_BYTES = 512           # bytes of a note that other ranks are told where they disagree
@@ -38,12 +39,25 @@ class MPIChannel(Channel):
     def __init__(self, engine: Any, group: Any, comm: Any):
         super().__init__(engine, group)
         self.comm, self.MPI, self.broken = comm, engine.MPI, ""
-        self._marks = np.zeros((2, 2), np.uint64)
+        self._marks = memoryview(np.zeros(4, np.uint64))        # of this rank, and the largest ones
+        kind, self._comparison, self._native = self.MPI.UINT64_T, None, functools.cache(self._native_type)
+        self._compared = [self._marks[:2], kind], [self._marks[2:], kind], self.MPI.MAX
+        with contextlib.suppress(NotImplementedError):          # an MPI before version 4
+            self._comparison = engine.progress.call(comm.Allreduce_init, *self._compared)
+
+    def _compare(self) -> Any:
+        """Begin to compare the marks of all ranks."""
+        if self._comparison is None:
+            return self.comm.Iallreduce(*self._compared)
+        self._comparison.Start()
+        return self._comparison
 
     def close(self):
         """Free the communicator, unless a collective never ended on it."""
         if not self.broken and not self.engine.revoked and self.comm is not None:
             with self.engine.progress.lock:
+                if self._comparison is not None:
+                    self._comparison.Free()
                 self.comm.Free()
             self.comm = None
 
@@ -55,13 +69,19 @@ class MPIChannel(Channel):
         except LostRanksError as e:
             raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
 
+    def _do(self, note: str, call, *args):
+        """Start one request and wait for it."""
+        try:
+            request = self.engine.progress.begun(call, *args)
+        except LostRanksError as e:
+            raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
+        if request is not None:
+            self._finish([request], note)
+
     def _finish(self, requests: list, note: str, busy: float = _MOVES):
         """Wait for requests; raise an error that names the ranks which keep them from their end."""
-        engine = self.engine
-        limit = seconds(self.group.timeout)
+        engine, limit = self.engine, seconds(self.group.timeout)
         try:
-            if engine.progress.is_done(requests, SPINS):
-                return
             hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank])
             if engine.progress.wait(requests, time.monotonic() + limit, busy, hopeless):
                 return
@@ -90,22 +110,25 @@ class MPIChannel(Channel):
 
     def _agree(self, note: str):
         """Return once all ranks are about to do the same; raise an error that names one which is not."""
+        engine, group, marks = self.engine, self.group, self._marks
         if self.broken:
-            raise DistBackendError(f"the group {self.group.group_name!r} cannot communicate any more: {self.broken}"
-                                   f"{self.engine.way_out}")
-        engine, n, marks = self.engine, self.group.size(), self._marks
-        engine.collectives[self.group.number] += 1
-        marks[0] = _mark(note)
-        kind = self.MPI.UINT64_T
-        request = self._start(note, self.comm.Iallreduce, [marks[0], kind], [marks[1], kind], self.MPI.MAX)
-        self._finish([request], note, _WAITS)
-        if marks[1, 0] == ~marks[1, 1]:         # the largest is the smallest
+            raise DistBackendError(f"the group {group.group_name!r} cannot communicate any more: {self.broken}{engine.way_out}")
+        engine.collectives[group.number] += 1
+        own = marks[0], marks[1] = _mark(note)
+        try:
+            request = engine.progress.begun(self._compare)
+        except LostRanksError as e:
+            raise self._lost(note, engine.lost_ranks(group), e) from e
+        if request is not None:
+            self._finish([request], note, _WAITS)
+        if (marks[2], marks[3]) == own:         # the largest is the smallest
             return
+        n = group.size()
         mine, every = np.zeros(_NOTE_BYTES, np.uint8), np.zeros((n, _NOTE_BYTES), np.uint8)
         text = note.encode()[:_NOTE_BYTES]
         mine[:len(text)] = np.frombuffer(text, np.uint8)
         told = [every, _NOTE_BYTES, self.MPI.BYTE]
-        self._finish([self._start(note, self.comm.Iallgather, [mine, self.MPI.BYTE], told)], note)
+        self._do(note, self.comm.Iallgather, [mine, self.MPI.BYTE], told)
         theirs = [bytes(e).rstrip(b"\0").decode(errors="ignore") for e in every]
         other = next((r for r, said in enumerate(theirs) if said != theirs[self.group.rank()]), (self.group.rank() + 1) % n)
         raise disagreement(self.group.ranks[other], theirs[other], engine.rank, note)
@@ -135,7 +158,7 @@ class MPIChannel(Channel):
         sizes = np.zeros((2, n), np.int64)
         for r, body in going.items():
             sizes[0, r] = body.size
-        self._finish([self._start(note, self.comm.Ialltoall, [sizes[0], 1, MPI.INT64_T], [sizes[1], 1, MPI.INT64_T])], note)
+        self._do(note, self.comm.Ialltoall, [sizes[0], 1, MPI.INT64_T], [sizes[1], 1, MPI.INT64_T])
         found, requests = {}, []
         for r in sources:
             given = None if into is None else flat_bytes(into[r])
@@ -154,7 +177,7 @@ class MPIChannel(Channel):
         elif out is None:
             out = np.empty(a.shape, a.dtype)
         for piece in self.engine.pieces(out.reshape(-1).view(np.uint8)):
-            self._finish([self._start(note, self.comm.Ibcast, [piece, self.MPI.BYTE], source)], note)
+            self._do(note, self.comm.Ibcast, [piece, self.MPI.BYTE], source)
         return a if self.group.rank() == source else out
 
     def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
@@ -175,11 +198,9 @@ class MPIChannel(Channel):
         flat = _consecutive(outs)
         target = np.empty(sum(sizes), np.uint8) if flat is None else flat
         if sizes.count(sizes[0]) == len(sizes):
-            request = self._start(note, self.comm.Iallgather, [flat_bytes(a), MPI.BYTE], [target, sizes[0], MPI.BYTE])
+            self._do(note, self.comm.Iallgather, [flat_bytes(a), MPI.BYTE], [target, sizes[0], MPI.BYTE])
         else:
-            places = [target, sizes, _starts(sizes), MPI.BYTE]
-            request = self._start(note, self.comm.Iallgatherv, [flat_bytes(a), MPI.BYTE], places)
-        self._finish([request], note)
+            self._do(note, self.comm.Iallgatherv, [flat_bytes(a), MPI.BYTE], [target, sizes, _starts(sizes), MPI.BYTE])
         if flat is None:
             for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
                 out[...] = body.view(out.dtype).reshape(out.shape)
@@ -197,23 +218,23 @@ class MPIChannel(Channel):
         """Return the combination of every rank's array, on every rank."""
         out = np.empty(a.shape, a.dtype) if out is None else out
         self._agree(note)
-        native = self._native(op, a.dtype)
+        native = self._native(op, a.dtype.kind, a.dtype.itemsize)
         if native is None:
             self._reduce_in_order(a, op, note, out)
             return out
-        if a.__array_interface__["data"] != out.__array_interface__["data"] or not a.flags.c_contiguous:
+        if a is not out and (not a.flags.c_contiguous or a.ctypes.data != out.ctypes.data):
             np.copyto(out, a)
-        for piece in self.engine.pieces(out.reshape(-1)):
-            self._finish([self._start(note, self.comm.Iallreduce, self.MPI.IN_PLACE, [piece, native[0]], native[1])], note)
+        for piece in self.engine.pieces(out):
+            self._do(note, self.comm.Iallreduce, self.MPI.IN_PLACE, [piece, native[0]], native[1])
         if op is ReduceOp.AVG:
             np.divide(out, out.dtype.type(self.group.size()), out=out)
         return out
 
-    def _native(self, op, dtype: np.dtype) -> tuple | None:
-        """Return MPI's type and operation, if its reductions give the same bits on all ranks."""
-        name = _TYPES.get(f"{dtype.kind}{dtype.itemsize}")
-        ops = _KINDS.get(dtype.kind, ())        # no minimum of floats, which loses nan in MPI, and no sum of truth values
-        if dtype.kind in "iu" and dtype.itemsize >= 4:
+    def _native_type(self, op, kind: str, itemsize: int) -> tuple | None:
+        """Return MPI's type and operation for a kind of numbers, if its reductions give the same bits on all ranks."""
+        name = _TYPES.get(f"{kind}{itemsize}")
+        ops = _KINDS.get(kind, ())              # no minimum of floats, which loses nan in MPI, and no sum of truth values
+        if kind in "iu" and itemsize >= 4:
             ops = (*ops, *_SUMS)                # Open MPI does not wrap sums of smaller integers around
         return (getattr(self.MPI, name), getattr(self.MPI, _NAMES[op])) if name and op in ops else None
 
@@ -247,11 +268,10 @@ class MPIChannel(Channel):
         if self._fits(n * max(sizes)):
             received, target, kind = [like.nbytes] * n, rows.reshape(-1).view(np.uint8), self.MPI.BYTE
             if sizes.count(sizes[0]) == n:
-                request = self._start(note, self.comm.Ialltoall, [_joined(pieces), sizes[0], kind], [target, sizes[0], kind])
+                self._do(note, self.comm.Ialltoall, [_joined(pieces), sizes[0], kind], [target, sizes[0], kind])
             else:
-                request = self._start(note, self.comm.Ialltoallv, [_joined(pieces), sizes, _starts(sizes), kind],
-                                      [target, received, _starts(received), kind])
-            self._finish([request], note)
+                self._do(note, self.comm.Ialltoallv, [_joined(pieces), sizes, _starts(sizes), kind],
+                         [target, received, _starts(received), kind])
             return rows
         away = [r for r in range(n) if r != self.group.rank()]
         self._swap(note, {r: pieces[r] for r in away}, away, rows)
@@ -275,10 +295,10 @@ class _Hopeless:
 
 
 @functools.lru_cache(1024)
-def _mark(note: str) -> np.ndarray:
+def _mark(note: str) -> tuple[int, int]:
     """Return a fingerprint of a note, and its complement."""
     number = int.from_bytes(hashlib.blake2b(note.encode(), digest_size=8).digest(), "little")
-    return np.array([number, number ^ 0xFFFF_FFFF_FFFF_FFFF], np.uint64)
+    return number, number ^ 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _sizes(arrays) -> list:

@@ -154,9 +154,11 @@ class MPIEngine(Engine):
                     self._post(other, piece, _BODIES)
 
     def pieces(self, memory: np.ndarray) -> list:
-        """Return flat memory in pieces that one call of MPI takes."""
-        most = self.most_bytes // memory.itemsize
-        return [memory] if memory.size <= most else [memory[i:i + most] for i in range(0, memory.size, most)]
+        """Return contiguous memory in pieces that one call of MPI takes."""
+        if memory.nbytes <= self.most_bytes:
+            return [memory]
+        flat, most = memory.reshape(-1), self.most_bytes // memory.itemsize
+        return [flat[i:i + most] for i in range(0, flat.size, most)]
 
     def _frame(self, kind, channel, note, size, body=b"") -> np.ndarray:
         said = note.encode()[:_LONGEST_NOTE].decode(errors="ignore").encode()

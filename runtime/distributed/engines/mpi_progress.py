@@ -31,6 +31,19 @@ class Progress:
         except self.MPI.Exception as e:
             raise self._error(e) from e
 
+    def begun(self, start: Callable, *args) -> Any:
+        """Start a request; return it, or None if it is complete after some tests."""
+        try:
+            with self.lock:
+                request = start(*args)
+                test = request.Test
+                for _ in range(SPINS):
+                    if test():
+                        return None
+                return request
+        except self.MPI.Exception as e:
+            raise self._error(e) from e
+
     def is_done(self, requests: list, tests: int = 1) -> bool:
         """Return whether requests are complete after some tests, which make progress."""
         try:
