@@ -2,6 +2,7 @@
 
 Each process has RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and others in its environment, so
 `init_process_group()` needs no arguments. If one fails, the others are ended, and all are restarted while restarts are left.
+With a range, `--nproc-per-node=2:4`, processes that were killed are left out of the restart.
 With `--hosts=one,two` ranks run on several machines, and `mpiexec` starts them.
 `python -m ingot.distributed.launch` also passes `--local-rank` to the program.
 """
@@ -33,7 +34,9 @@ def parse_args(args=None, **defaults) -> argparse.Namespace:
     add = p.add_argument
     add("--hosts", default="", help="names of the machines, with commas between: mpiexec starts the processes there")
     add("--nnodes", default="1", help="machines of the run, where each runs this command (default: 1)")
-    add("--nproc-per-node", "--nproc_per_node", default="1", help="processes on each: a number, 'cpu', 'gpu' or 'auto'")
+    add("--nproc-per-node", "--nproc_per_node", default="1",
+        help="processes on each: a number, 'cpu', 'gpu' or 'auto'; or the least and the most, as 2:4, of which the most start "
+             "first, and a restart leaves out those that were ended by a signal")
     add("--node-rank", "--node_rank", type=int, default=None, help="the number of this machine among several")
     add("--master-addr", "--master_addr", default="127.0.0.1", help="where rank 0 is")
     add("--master-port", "--master_port", type=int, default=None, help="its port (default: a free one, or 29500)")
@@ -63,8 +66,23 @@ def _count(text: str) -> int:
     if text in ("cpu", "auto"):
         return target.usable_cpus()
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentError(f"--nproc-per-node takes a number, 'cpu', 'gpu' or 'auto', got {text!r}")
+        raise ArgumentError(f"--nproc-per-node takes a number, 'cpu', 'gpu' or 'auto', or a range such as 2:4, got {text!r}")
     return int(text)
+
+
+def _counts(args) -> tuple[int, int]:
+    """Return the least and the most processes per machine."""
+    low, is_range, high = args.nproc_per_node.partition(":")
+    least = most = _count(low)
+    if not is_range:
+        return least, most
+    most = _count(high)
+    if least > most:
+        raise ArgumentError(f"--nproc-per-node={args.nproc_per_node}: the least number of processes comes first")
+    if args.hosts or _nodes(args)[0] > 1:
+        raise ArgumentError(f"--nproc-per-node={args.nproc_per_node}: a range is for processes on one machine, since others "
+                            "cannot know how many are left here")
+    return least, most
 
 
 def _nodes(args) -> tuple[int, int]:
@@ -73,7 +91,8 @@ def _nodes(args) -> tuple[int, int]:
     if args.standalone or (high or low) == "1":
         return 1, 0
     if high and high != low:
-        raise ArgumentError(f"--nnodes={args.nnodes}: a run has a fixed number of machines")
+        raise ArgumentError(f"--nnodes={args.nnodes}: a run has a fixed number of machines; --nproc-per-node takes a range for "
+                            "the processes of one")
     if args.node_rank is None or not 0 <= args.node_rank < int(low):
         raise ArgumentError(f"with {low} machines each is told its number: --node-rank=0 to {int(low) - 1}")
     return int(low), args.node_rank
@@ -171,15 +190,15 @@ def _orders(args, nodes, node, count, restart) -> list:
             for local in range(count)]
 
 
-def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
-    """Run all processes once; return (local rank, exit code) of the first that failed."""
+def _attempt(args, nodes, node, count, restart) -> dict[int, int]:
+    """Run all processes once; return {local rank: exit code} of those that failed before the others were ended."""
     processes = []
     try:
         for command, environment in _orders(args, nodes, node, count, restart):
             processes.append(subprocess.Popen(command, env=environment))
         while True:
             codes = [p.poll() for p in processes]
-            failed = next(((i, code) for i, code in enumerate(codes) if code), None)
+            failed = {i: code for i, code in enumerate(codes) if code}
             if failed or None not in codes:
                 return failed
             time.sleep(args.monitor_interval)
@@ -190,19 +209,23 @@ def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
 def run(args) -> int:
     """Run the command line; return the exit code: 0, or 1 if a process has failed."""
     nodes, node = _nodes(args)
-    count = _count(args.nproc_per_node)
+    least, count = _counts(args)
     if args.standalone and args.rdzv_id == "none":
         args.rdzv_id = str(uuid.uuid4())
     for restart in range(args.max_restarts + 1):
         failed = _attempt(args, nodes, node, count, restart)
-        if failed is None:
+        if not failed:
             return 0
-        local, code = failed
+        killed = [local for local, code in failed.items() if code < 0]      # the others often failed because of it
+        local = (killed or list(failed))[0]
+        code = failed[local]
         who = f"mpiexec on {args.hosts}" if args.hosts else f"rank {node * count + local} (local rank {local})"
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
         left = args.max_restarts - restart
+        before, count = count, max(least, count - len(killed))
+        again = "all processes start" if count == before else f"{count} of {before} processes start"
         print(f"distributed.run: {who} of {args.program} {how}; "
-              + (f"all processes start again ({left} left)" if left else "the others were ended"), file=sys.stderr, flush=True)
+              + (f"{again} again ({left} left)" if left else "the others were ended"), file=sys.stderr, flush=True)
     return 1
 
 
