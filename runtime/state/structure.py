@@ -6,6 +6,7 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from importlib import import_module
 from itertools import count
 
 
@@ -45,6 +46,10 @@ class Namespace(types.ModuleType):
     def __delattr__(self, name):
         Structure.version += 1
         super().__delattr__(name)
+
+    def __reduce__(self):
+        """Pickle it by its name. Pickles of functions name the modules that these use, and know only plain ones."""
+        return import_module, (self.__name__,)
 
 
 _namespaces: list[tuple[dict, dict]] = []       # (attributes of such a module, its own functions)

@@ -1,7 +1,9 @@
 """Activations, losses, lookups, dropout and attention as users call them, against numpy."""
 
 import contextlib
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -535,3 +537,7 @@ def test_non_probabilities_are_refused(n, odd, reduction):
             F.binary_cross_entropy(x, ingot.full((n,), target), reduction=reduction)
     x[n // 2] = 1.0
     assert F.binary_cross_entropy(x, ingot.zeros(n)).isfinite()
+
+
+def test_the_module_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(F)) is F and copy.deepcopy(F) is F
