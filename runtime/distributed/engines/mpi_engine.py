@@ -75,6 +75,7 @@ class MPIEngine(Engine):
         self.collectives: dict[int, int] = defaultdict(int)     # by group: how many this rank has begun
         self.abandoned: list = []                               # requests that never ended, with their memory
         self.failed: set[int] = set()                           # ranks that ended before the run did
+        self._silent: set[int] = set()                          # ranks that stand still, as they do not answer
         self._answers: dict[tuple, int] = {}                    # (rank, group): how many collectives it has begun
         self._arriving: dict[int, deque] = defaultdict(deque)   # messages of a rank whose bodies may be on their way
         self._sending: list = []                                # (request, memory)
@@ -364,6 +365,7 @@ class MPIEngine(Engine):
         deadline = time.monotonic() + _ASKING
         while time.monotonic() < deadline and not all((r, group.number) in self._answers for r in asked):
             self.inbox.take_in(0.01)
+        self._silent.update(r for r in asked if (r, group.number) not in self._answers)
         return [r for r in asked if self._answers.get((r, group.number), -1) < begun]
 
     # Closing.
@@ -413,7 +415,8 @@ class MPIEngine(Engine):
         self._part(reason)
         self.inbox.take_in(0.0)
         deadline = time.monotonic() + _PARTING
-        while reason and time.monotonic() < deadline and len(self.inbox.gone) < self.size - 1:
+        here = {r for r in range(self.size) if r != self.rank} - self._silent
+        while reason and time.monotonic() < deadline and here - self.inbox.gone.keys():
             self.inbox.take_in(0.01)
         return not self.failed
 
