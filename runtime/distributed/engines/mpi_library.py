@@ -8,6 +8,7 @@ import ctypes
 import importlib.util
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -122,7 +123,10 @@ def _leave(MPI):
         return
     error = getattr(sys, "last_value", None)
     reason = "" if error is None else f"its program ended with {type(error).__name__}: {str(error)[:500]}"
-    if not _may_wait(reason) or reason:
+    may_wait = _may_wait(reason)
+    if reason and survives_failures():
+        _die()
+    if reason or not may_wait:
         return
     with contextlib.suppress(MPI.Exception):        # a rank has failed: the others do not wait
         end = (survivors or [MPI.COMM_WORLD])[-1].Ibarrier()
@@ -133,6 +137,15 @@ def _leave(MPI):
         for user in users:
             user.stop()
         MPI.Finalize()
+
+
+def _die():
+    """End the process by a signal. Open MPI 5 tells the other ranks of no process that ends with an exit code but 0, and they
+    would wait for it when they go on."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _may_wait(reason: str) -> bool:
