@@ -21,6 +21,7 @@ NOT_COMPARED = {
     "normal": "each result is a draw",
     "standard_gamma": "each result is a draw; `gamma_slope` is its gradient",
     "host_call": "the user's own function",
+    "require": "PyTorch has such checks without a result",
     "place.device": "a machine without accelerators has one device",
     "place.source": "a machine without accelerators has one device",
     "pack_filters.size": "the kernel says how long its weight is (`oracle/packed.py`)",

@@ -24,6 +24,11 @@ def forms(rng):
     yield spread(rng), ()
 
 
+@samples("require")
+def _(rng):
+    yield Sample((np.array(True),), {"message": "it is false"})
+
+
 @samples("sum")
 def _(rng):
     for x, dim in forms(rng):

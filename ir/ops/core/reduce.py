@@ -3,9 +3,9 @@
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import DimError, DTypeError
+from ...errors import ArgumentError, DimError, DTypeError
 from ...opdef.batch_rules import ALONG
-from ...opdef.op import NO_GRAD, Composite, Reduce, op
+from ...opdef.op import NO_GRAD, Composite, Host, Reduce, op
 from ...opdef.param_checks import check_dims, check_flag
 from ...reference.float8 import KINDS
 from . import elementwise as ew
@@ -144,6 +144,24 @@ any_ = op("any", infer=infer_reduce("any", dt.bool_), vjp=NO_GRAD, lower=Reduce(
 all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce("all"), traits=("exact", "float8"),
           ref=lambda x, *, dim, keepdim: np.logical_and.reduce(x, axis=dim, keepdims=keepdim),
           doc="Whether no element is zero; nan counts as not zero.")
+
+
+def _infer_require(holds, *, message):
+    if holds.ndim or holds.dtype is not dt.bool_:
+        raise DTypeError(f"require takes one bool, got {holds}")
+    if type(message) is not str:
+        raise ArgumentError(f"require takes a message as text, got {message!r}")
+    return holds
+
+
+def _require(holds, *, message):
+    if not holds:
+        raise ArgumentError(message)
+    return np.array(holds)
+
+
+require = op("require", infer=_infer_require, ref=_require, vjp=NO_GRAD, lower=Host(), traits=("exact", "refuses"),
+             doc="A bool that must be true. Recorded functions that check values keep their checks by it.")
 
 
 def _arg(fn):

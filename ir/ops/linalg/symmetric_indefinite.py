@@ -87,6 +87,7 @@ def _ldl(x, *, hermitian, check):
 
 
 ldl_factor = op("ldl_factor", infer=_infer_ldl, ref=_ldl, vjp=NO_GRAD, lower=Host(), batch=LEADING,
+                traits=("refuses",),
                 doc="L and D with L @ D @ L^T = x (or L^H) in one matrix, the exchanged rows, the first zero block of D.")
 
 
@@ -134,6 +135,7 @@ def _ldl_solve(factors, pivots, b, *, hermitian):
 
 ldl_solve = op("ldl_solve", infer=_infer_ldl_solve, ref=lapack("ldl_solve", _ldl_solve), vjp=NO_GRAD, lower=Host(),
                batch=LEADING, bounds=lambda factors, pivots, b, *, hermitian: [(1, -factors.shape[-1], factors.shape[-1] + 1)],
+               traits=("refuses",),
                doc="x with A @ x = b, from the factors of ldl_factor.")
 
 

@@ -29,6 +29,12 @@ emits_from(_plain, {rd.sum_: "ReduceSum", rd.prod: "ReduceProd", rd.amax: "Reduc
 emits(moments.mean, when=lambda node, opset: node.inputs[0].dtype in (dt.float32, dt.float64))(_plain("ReduceMean"))
 
 
+@emits(rd.require)
+def _require(w, item, holds, *, message):
+    """Leave the check out, as ONNX has no operator that raises."""
+    return w.name(holds)
+
+
 def _logical(kind):
     def write(w, item, x, *, dim, keepdim):
         holds = truth(w, w.name(x), x.dtype)

@@ -12,7 +12,7 @@ from ....ir.ops.core.complex_numbers import complex_, imag, modulus, real
 from ....ir.ops.core.shape import reshape
 from ....ir.ops.index.indexing import gather
 from ....ir.symbols.substitute import as_float
-from ...core.dispatch import of_every_sample, reshaped
+from ...core.dispatch import of_every_sample, reshaped, untaped
 from ...core.node import INEXACT
 from ...core.tensor import Tensor, made_whole, shape_of
 from ...state.mode import Defaults
@@ -174,6 +174,11 @@ def holds_anywhere(condition) -> bool:
 
 def _holds(condition):
     return not condition.is_meta and bool(any(condition))
+
+
+def refuse_unless(condition, x, message):
+    """Raise ArgumentError unless `condition(x)`, a function of operators, is true. Replays of a recorded call raise as well."""
+    untaped(lambda a: rd.require.call(condition(a), message=message), x)
 
 
 # Extremes.

@@ -13,6 +13,7 @@ from ....ir.dim_order import inverse
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.lazy import lazy
 from ....ir.opdef.aval import integers
+from ....ir.opdef.param_checks import check_sizes
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
 from ....ir.symbols.symbolic import SymFloat, SymInt
@@ -111,6 +112,8 @@ def counted(n: int, dtype=dt.int64, mark=None) -> Tensor:
 
 
 def _counted_array(n: int, dtype=dt.int64) -> np.ndarray:
+    if n < 0:
+        check_sizes((n,))
     return np.arange(n, dtype=dtype.np)
 
 

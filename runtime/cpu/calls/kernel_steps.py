@@ -181,7 +181,7 @@ def _zero(kind) -> Kernel:
 
 
 def check_no_zero(numbers, count: int, kind) -> NativeStep:
-    """Stop the run if one of `count` integers is 0."""
+    """Stop the run if one of `count` integers is 0. Bools are integers of 8 bits."""
     return step(_zero(kind), (numbers, Status()), n=count)
 
 

@@ -7,7 +7,9 @@ from ....ir import dtype as dt
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Op
 from ....ir.ops.core import reduce
+from ..calls.kernel_steps import check_no_zero, copy_of, over_first
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import At, NativeCall
 from .scalars import COMPLEX_KINDS, FLOAT_KINDS, LARGE
 
 kernels = lazy(__package__, ".kernels")
@@ -50,4 +52,12 @@ def _is_along_rows(x, dim) -> bool:
     return dim == (x.ndim - 1,) and x.shape[-1] >= _LONG_ROW and x.flags.c_contiguous
 
 
-OPERATORS = {reduce.int_sum: OperatorKernel(of_integers("sum", reduce.int_sum.ref))}
+def _require_step(node, operands, results):
+    (holds,), (out,) = operands, results
+    return NativeCall((check_no_zero(At(0), 1, dt.uint8), copy_of(holds, 0, out, 1)), over=over_first(holds, out, 1))
+
+
+OPERATORS = {
+    reduce.int_sum: OperatorKernel(of_integers("sum", reduce.int_sum.ref)),
+    reduce.require: OperatorKernel(step=_require_step),
+}

@@ -18,11 +18,12 @@ from ....ir.ops.nn import ctc, softmax
 from ....ir.ops.nn import loss as ops
 from ....ir.ops.nn.loss import cross_entropy_of_logit, cross_entropy_of_probability, huber, squared_gap
 from ....ir.symbols.substitute import as_float
-from ...api.math.reductions import holds_anywhere
+from ...api.math.reductions import holds_anywhere, refuse_unless
 from ...api.nn import activations as core
 from ...api.nn.distances import pairwise_distance
 from ...api.register.register import FUNCTIONS, checked, memoised
 from ...api.register.type_promotion import common_type, result_type, rounds_once, single_in_autocast, to_dtype
+from ...core.dispatch import of_every_sample
 from ...core.tensor import numel_of
 from ...state.messages import warn
 from ...state.mode import tls
@@ -265,15 +266,21 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
     target = to_dtype(target, input.dtype)
     loss = reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
-    if reduction != "none" and not tls.m.special and loss._a.__class__ is np.ndarray and loss._a != loss._a:
-        _check_probabilities(input)
+    if reduction != "none" and (tls.m.special or (loss._a.__class__ is np.ndarray and loss._a != loss._a)):
+        of_every_sample(_check_probabilities, input)        # such values make the loss nan, so other losses need no check
     return loss
 
 
 def _check_probabilities(x):
-    """Raise for values outside [0, 1]. Such values make the loss nan, so other losses need no check."""
-    if not ((x._a >= 0) & (x._a <= 1)).all():
-        raise ArgumentError("binary_cross_entropy: all elements of input should be between 0 and 1, and some are not (or nan)")
+    """Raise for values outside [0, 1], unless they are on a device."""
+    if x._a.__class__ is np.ndarray:
+        refuse_unless(_are_probabilities, x.detach(), "binary_cross_entropy: all elements of input should be between 0 and 1, "
+                                                      "and some are not (or nan)")
+
+
+def _are_probabilities(x):
+    inside = ew.logical_and.call(ew.ge.call(x, 0.0), ew.le.call(x, 1.0))
+    return rd.all_.call(inside, dim=tuple(range(len(x.shape))), keepdim=False)
 
 
 @memoised

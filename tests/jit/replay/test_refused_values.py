@@ -1,5 +1,4 @@
-"""Errors for values that an operator cannot accept, of which nothing reads the result: replays raise them as eager
-         code does."""
+"""Errors for values that an operator cannot accept. Replays raise them as eager code does, also if nothing reads the result."""
 
 import dis
 import functools
@@ -106,8 +105,25 @@ CALLS = {        # operation, arguments that it takes, arguments that it refuses
     "trace long": (lambda a: ingot.arange(6.).reshape(2, 3)[:, a], (T([1]), ), (T([3]), )),
     "gaussian nll": (lambda a: F.gaussian_nll_loss(T([.5]), T([.1]), a), (T([.1]), ), (T([-2.]), )),
     "nll2d": (lambda a: F.nll_loss(ingot.zeros(1, 3, 1, 1), a), (T([[[1]]]), ), (T([[[7]]]), )),
+    "bce": (lambda a: F.binary_cross_entropy(a, T([1., 0.])), (T([.5, .2]), ), (T([.5, 1.2]), )),
+    "bce sum": (lambda a: F.binary_cross_entropy(a, T([1., 0.]), reduction="sum"), (T([.5, .2]), ), (T([NAN, 1.]), )),
+    "bce weight": (lambda a: F.binary_cross_entropy(a, T([1., 0.]), T([0., 1.])), (T([.5, .2]), ), (T([-.5, 1.]), )),
+    "bce float16": (lambda a: F.binary_cross_entropy(a, T([1., 0.]).half()), (T([.5, .2]).half(), ), (T([-.5, 1.]).half(), )),
+    "bce vmap": (lambda a: ingot.func.vmap(F.binary_cross_entropy)(a, T([[1., 0.], [1., 1.]])), (T([[.5, .2], [0., 1.]]), ),
+         (T([[.5, .2], [0., 1.2]]), )),
+    "bce gradient": (lambda a: ingot.func.grad(lambda x: F.binary_cross_entropy(x, T([1., 0.])))(a), (T([.5, .2]), ),
+         (T([.5, 1.2]), )),
+    "bce low": (lambda a: autocast_loss(a), (T([.5, .2]), ), (T([.5, 1.2]), )),
+    "ldl_factor": (lambda a: ingot.linalg.ldl_factor(a), (T([[2., 0.], [0., 4.]]), ), (T([[0., 0.], [0., 0.]]), )),
+    "ldl_solve": (lambda a: ingot.linalg.ldl_solve(T([[1., 2.], [3., 4.]]), a, T([[1.], [2.]])),
+         (T([1, 2], dtype=ingot.int32), ), (T([1, 9], dtype=ingot.int32), )),
     "ce ignore": (lambda a: F.cross_entropy(ingot.zeros(1, 3), a, ignore_index=-100), (T([1]), ), (T([-1]), )),
 }
+
+
+def autocast_loss(x):
+    with ingot.autocast("cpu"):
+        return F.binary_cross_entropy(x, T([1., 0.]))
 
 
 def life(wrap, use, name) -> list:
@@ -151,7 +167,6 @@ EXEMPT = {       # operators that raise for something else than the values of a 
                              "det slogdet cofactor cofactor_slope",
     "indices from an operator of the same call": "adaptive_max_pool fractional_max_pool max_pool_grad row_sums ctc_loss_grad",
     "counts of the same values": "nonzero",
-    "a status that is a result": "ldl_factor ldl_solve",
     "code of others": "host_call",
 }
 
