@@ -21,9 +21,8 @@ from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor, wrap
 from ..guards.memory_order import history_of_base, layout_of
-from .backward import is_freed
 from .inputs import overlap_error, swap_error
-from .outputs import Output, output_of
+from .outputs import Output, name_of_freed, output_of
 from .recording import Link, Source, base_of
 
 
@@ -144,7 +143,8 @@ def share_inputs(recorder, results, outputs):
             aliases.add_view(t, t._node is not None)
     for i, (t, o) in enumerate(zip(results, outputs)):
         if o.detached and o.part is None and not t.is_leaf:
-            outputs[i] = replace(o, freed=True) if is_freed(t._node) else replace(o, rewritten=True)
+            freed = name_of_freed(t)
+            outputs[i] = replace(o, freed=freed) if freed else replace(o, rewritten=True)
 
 
 def overlap(tensors) -> bool:

@@ -98,7 +98,7 @@ class DataSwaps:
         found = []
         for t, position, _ in swapped:
             cell = r.link(t).cell
-            output = replace(memory_output(r, t), same=False, requires_grad=False, freed=False, is_window=id(t) in self.windows)
+            output = replace(memory_output(r, t), same=False, requires_grad=False, freed="", is_window=id(t) in self.windows)
             if output.is_window and cell.root is not None and t._base is self.base_before(cell.root):
                 output = replace(output, detached=False)
             if output.source is None and owners.count(id(cell)) > 1 and not self._are_apart(cell, results):

@@ -10,6 +10,7 @@ from typing import Any
 from ...ir.dim_order import inverse, order_of
 from ...ir.graph.graph import Value
 from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import label_of
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.interop.tensor_protocols import attributes_of
@@ -82,7 +83,7 @@ class Output:
     chain: tuple                            # and the views that lead there
     same: bool                              # it is that very tensor
     requires_grad: bool
-    freed: bool = False                     # a backward inside of the function has used up its history
+    freed: str = ""                         # name of its history's node, if a backward inside of the function has used it up
     device: Any = None                      # of new memory; None on the host
     memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
     is_window: bool = False                 # it came there by `set_()`, not by `.data`; of the same
@@ -115,7 +116,7 @@ class Output:
         """Whether it is anything else than new memory."""
         may = self.source, self.leaf, self.part, self.retained_gradient, self.attributes, self.shared
         is_more = any(x is not None for x in may)
-        return is_more or self.freed or self.locked or self.retains
+        return is_more or bool(self.freed) or self.locked or self.retains
 
     @property
     def has_history(self) -> bool:
@@ -182,9 +183,14 @@ def memory_output(recorder, t) -> Output:
         return Output(value, source, link.chain, t is root, t.requires_grad, detached=is_detached, is_data=base._is_data,
                       depth=depth)
     device = t.device if t._a.__class__ is DeviceArray else None
-    return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
+    return Output(value, None, (), False, t.requires_grad, name_of_freed(t), device,
                   order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable),
                   version=t._shared.version if t._shared is not None else 0)
+
+
+def name_of_freed(t) -> str:
+    """Return the name of a history's node, if a backward has freed the history."""
+    return label_of(t._node) if t.requires_grad and is_freed(t._node) else ""
 
 
 def number_of(gradient, results) -> int | None:

@@ -255,8 +255,9 @@ class TraceNode:
 
     op = None
 
-    def __init__(self, differential, edges, residuals, guards, outs, symbols=(), ends=()):
-        self.differential = differential
+    def __init__(self, differential, edges, residuals, guards, outs, symbols=(), ends=(), name=""):
+        self.differential = differential        # None: a backward inside of the trace has used up the history
+        self._name = name            # of the eager node, then
         self.symbols = symbols       # the values of symbolic sizes
         self.edges = edges
         self.ends = ends             # the histories of the inputs, to which gradients of higher order may lead
@@ -275,7 +276,9 @@ class TraceNode:
     @property
     def label(self) -> str:
         """The name of the eager node of all results; one of its own, if there are several such names."""
-        labels = set() if self.differential is None else {*self.differential.tape.labels}
+        if self.differential is None:
+            return self._name
+        labels = {*self.differential.tape.labels}
         return labels.pop() if len(labels) == 1 else "TraceBackward"
 
     def label_at(self, index) -> str:
@@ -577,9 +580,9 @@ def _show_at(root, index, i, table, count):
     add_hook(hooks_of(root, "pre_hooks"), ("retain", retained))
 
 
-def used_up(a) -> Output:
-    """Return the history of a result that a backward inside of the trace has used up."""
-    return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
+def used_up(a, name) -> Output:
+    """Return the history of a result that a backward inside of the trace has used up; `name` is its eager node's."""
+    return Output(TraceNode(None, (), None, (), (aval_of(a),), name=name), 0)
 
 
 def ends_of(differential, replay) -> tuple:

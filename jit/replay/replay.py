@@ -400,7 +400,7 @@ class Replay:
     @staticmethod
     def _as_recorded(output, t) -> Tensor:
         if output.freed:
-            t._node = used_up(t._a)
+            t._node = used_up(t._a, output.freed)
         return t if output.leaf is None else output.leaf.over(t)
 
     def _tensor(self, slot, output, at, arrays) -> Tensor:
