@@ -229,9 +229,13 @@ class GradientLog:
         """Backward unpacked a saved array as the tensor `t`; `guards` are (storage, version) saved with it. After writes
         through `.data`, it holds the newer values."""
         value = None if saved is None else saved.value
-        if value is None or value.owner is not self._recorder.builder:
+        r = self._recorder
+        if value is None or value.owner is not r.builder:
             raise _older_error(node)
-        self._recorder.fresh(t, self.saved_value(saved, guards))
+        if t._shared is not None and t._shared is saved.storage:        # users get it in the memory of the saved tensor
+            r.links.tie(t, Link(r, saved.link.cell, saved.link.chain, None, -1))
+        else:
+            r.fresh(t, self.saved_value(saved, guards))
 
     def gathered(self, traced, link, t):
         """Return the graph's views of saved values. Those in the memory behind a link lie in that of the tensor `t` instead,

@@ -5,9 +5,10 @@ from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import cat, full, reshape
 from ..core.composite_tensors import PARTS, composed_like, values_in
-from ..core.device_array import ones_on_device_of, place_of, zeros_on_device_of
+from ..core.device_array import is_sample, ones_on_device_of, place_of, zeros_on_device_of
 from ..core.dispatch import call
 from ..core.node import Leaf, Output, settle_view
+from ..core.placement import on_device_of
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from ..state.mode import tls
 from .engine import Backward, accumulate, run_leaf_prehooks, run_post_accumulate
@@ -48,7 +49,10 @@ def _constant_like(t, value):
     if isinstance(t, GradientEdge):
         raise nothing_known(t)
     if tls.m.recorder is not None:
-        return call(full, (t.detach() if place_of(t._a) else None,), {"shape": shape_of(t), "value": value, "dtype": t.dtype})
+        shared = is_sample(t._a)        # one value for all samples, as the arrays below
+        like = t.detach() if place_of(t._a) and not shared else None
+        made = call(full, (like,), {"shape": shape_of(t), "value": value, "dtype": t.dtype})
+        return on_device_of(made, t) if shared else made
     return wrap(ones_on_device_of(t._a) if value else zeros_on_device_of(t._a))
 
 

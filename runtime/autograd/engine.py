@@ -46,6 +46,7 @@ class Backward:
         m = tls.m
         self.on_tensors = create_graph or m.recorder is not None or m.batched is not None
         self.create_graph = create_graph
+        self.only_recorded = self.on_tensors and not create_graph and m.batched is None     # eager code runs it on arrays
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN
         self.plain = not (self.on_tensors or self.check_nan or m.observer)
@@ -61,7 +62,7 @@ class Backward:
         """Run from `edges` with the given gradients (tensors); return the captured gradients if targets were named."""
         m = tls.m
         for edge, g in zip(edges, gradients):
-            self.deliver(edge, g if self.on_tensors else g._a)
+            self.deliver(edge, self.without_history(g) if self.on_tensors else g._a)
         sources = [e.source if type(e) is Output else e for e in edges]
         roots = sources if len(sources) == 1 else list(dict.fromkeys(sources))
         if self.on_tensors:
@@ -164,6 +165,10 @@ class Backward:
             self.wholes[edge] = made
         return grads
 
+    def without_history(self, g):
+        """Return a gradient from users as hooks and callers see it: a tensor of its own, if eager code hands on its array."""
+        return g.detach() if self.only_recorded and type(g) is Tensor else g
+
     def deliver(self, edge, g):
         """Add a gradient to those that arrived at `edge`."""
         pending = self.pending
@@ -189,7 +194,7 @@ class Backward:
         if node.pre_hooks and self.hooked:
             g = self.run_node_prehooks(node, g)
         if node.run is not None:
-            grads = node.run(self, g)
+            grads = [self.without_history(one) for one in node.run(self, g)]
         else:
             if node.outs is not None:
                 g = self.gather_outputs(node, g)

@@ -548,7 +548,7 @@ class SavedTensor:
         else:
             if self.storage.data_swaps is not None:
                 self.follow(node or named)
-            t = wrap(self.array) if recorder is not None else alias(self.array, self.storage)
+            t = alias(self.array, self.storage)
         t._node = self.edge
         if self.index is not None and node is not None:
             t._node = Output(node, self.index)
