@@ -174,6 +174,11 @@ def memory_output(recorder, t) -> Output:
     root = link.cell.root
     if id(t) in recorder.aliases.joined:
         return Output(value, recorder.aliases.joined[id(t)], (), True, t.requires_grad)
+    part = _part_of(recorder, base_of(t))
+    if part is not None and not t.requires_grad and link.cell is part[1].cell:
+        position, of_part = part
+        if link.chain[:len(of_part.chain)] == of_part.chain:
+            return Output(value, position, link.chain[len(of_part.chain):], t is base_of(t), False)
     if root is not None and recorder.inputs.is_from(link.cell, *OUTSIDE):
         base, base_before = recorder.swaps.stood_for(base_of(t)), recorder.swaps.base_before
         others = (x for x in recorder.inputs.over(link.cell) if base_before(x[1]) is base)
@@ -186,6 +191,15 @@ def memory_output(recorder, t) -> Output:
     return Output(value, None, (), False, t.requires_grad, name_of_freed(t), device,
                   order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable),
                   version=t._shared.version if t._shared is not None else 0)
+
+
+def _part_of(recorder, t):
+    """Return (position, link) of an input that became a view of other memory when several inputs were joined, or None."""
+    position = recorder.aliases.joined.get(id(t), recorder.inputs.own.get(id(t)))
+    if position is None or id(t) in recorder.swaps.swapped:
+        return None
+    link = recorder.link(t)
+    return (position, link) if link.chain else None
 
 
 def name_of_freed(t) -> str:

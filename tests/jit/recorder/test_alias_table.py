@@ -626,3 +626,26 @@ def test_an_argument_that_is_written_counts_by_whether_writes_are_checked(first,
         return found
 
     assert life(jit.trace) == life(lambda f: f)
+
+
+@pytest.mark.parametrize("writes", [lambda v: v.add_(1), lambda v: v.copy_(v * 2), lambda v: None])
+def test_views_of_one_of_several_tensors_over_written_memory_keep_their_base(writes):
+    w = ingot.ones(2, 3, requires_grad=True)
+
+    def step(a, b, c, d):
+        v = b.squeeze()
+        writes(v)
+        return v, d
+
+    lives = []
+    for function in (step, jit.trace(step)):
+        found = []
+        for _ in range(4):
+            a = w.diagonal()
+            b, d = a.data, a[1:]
+            c = b.data
+            made = function(a, b, c, d)
+            found.append([([t._base is x for x in (a, b, c, d, w)], [t is x for x in (b, d)], t.tolist()) for t in made])
+        lives.append(found)
+        w.data.fill_(1.0)
+    assert lives[0] == lives[1]
