@@ -5,13 +5,14 @@ Such a tensor has the new layout after every call.
 
 from dataclasses import replace
 
+from ...ir.dim_order import order_of
 from ...ir.graph.graph import Value
 from ...runtime.core.tensor import wrap
 from ..guards.memory_order import memory_order
 from .alias_table import overlap
 from .inputs import swap_error
 from .outputs import memory_output
-from .recording import Link
+from .recording import Link, base_of
 
 
 class DataSwaps:
@@ -20,6 +21,7 @@ class DataSwaps:
     def __init__(self, recorder):
         self._recorder = recorder
         self.swapped: dict = {}     # by id: (tensor from outside, its position, a tensor over the memory that it lost)
+        self.bases: dict = {}       # by id: the tensor over all of the memory that a tensor got by `.data`
         self.windows: set = set()   # ids of those that came to other memory by `set_()`
         self.kinds: dict = {}       # position of such a tensor: its first (sizes, dtype, order in memory)
         self.stand_ins: dict = {}   # by id: (tensor that lost elements, the root that its older views have instead)
@@ -43,6 +45,7 @@ class DataSwaps:
                             or (is_outside and memory_order(t._a) != memory_order(value._a))):
             r.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
                      f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
+        self.bases[id(t)] = base_of(value)
         self._tie_like(t, new, link.is_outside)
 
     def _remember(self, t, position):
@@ -106,6 +109,8 @@ class DataSwaps:
                 if owners.count(id(cell)) > 2 or not over:
                     raise swap_error()
                 output = replace(output, memory_of=over[0])
+            elif output.source is None and owners.count(id(cell)) > 1 and self._is_part(t):
+                output = replace(output, whole=cell.value, views=r.link(t).chain, order=order_of(self.bases[id(t)]._a))
             found.append((position, output))
         return found
 
@@ -139,9 +144,13 @@ class DataSwaps:
         read = {x for n in b.nodes for x in n.inputs if type(x) is Value} if self.swapped else ()
         return [position for _, position, _ in self.swapped.values() if b.inputs[position] in read]
 
+    def _is_part(self, t) -> bool:
+        """Return whether a leaf got a view of memory made inside by `.data`."""
+        return id(t) in self.bases and t.is_leaf and bool(self._recorder.link(t).chain)
+
     def _are_apart(self, cell, results) -> bool:
-        """Return whether swapped tensors over parts of memory made inside have it to themselves. Nobody can tell such a part
-        from memory of its own."""
+        """Return whether swapped tensors over parts of memory made inside have it to themselves. A replay makes that memory
+        once, and they are views of it."""
         link = self._recorder.link
         parts = [t for t, _, _ in self.swapped.values() if link(t).cell is cell]
         return not (any(link(t).cell is cell for _, t in results) or overlap(parts))

@@ -333,9 +333,13 @@ class Replay:
     def _rebind(self, finish, work, arrays, made, before):
         """Do `t.data = new`, `t.set_(new)` or `t.t_()` for all inputs at once. Their histories stay."""
         if self._rebound is None:
-            found = []
+            found, wholes = [], {}
             for (position, slot, o), at in zip(finish.rebinds, work.hand[4]):
-                t, new = self.tensors[position], self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of]
+                t = self.tensors[position]
+                if o.whole is not None:
+                    new = self._part(slot, o, at, arrays, wholes)
+                else:
+                    new = self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of]
                 is_own = new._base is t or (o.source == position and not o.detached and new._base is t._base is not None)
                 take, memory = (take_window, window_of(new)) if o.is_window else (lie_over, memory_of(new))
                 found.append((t, new if is_own and not o.is_window else None, take, memory, t._node))
@@ -350,6 +354,14 @@ class Replay:
                     t._node = node
         for position in finish.turned_late:
             self.tensors[position].requires_grad_()
+
+    def _part(self, slot, output, at, arrays, wholes) -> Tensor:
+        """Return a view of new memory that several inputs get; `wholes` holds the tensors over all of it, by slot."""
+        if slot not in wholes:
+            a = self._value(slot, at, arrays)
+            wholes[slot] = wrap(a if output.order is None else a.transpose(output.back))
+        with set_grad_enabled(False):
+            return run_chain(wholes[slot], self.plain(output.views))
 
     def _write(self, finish, in_place, updates, arrays):
         tensors = self.tensors

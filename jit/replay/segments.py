@@ -199,7 +199,14 @@ class Finish:
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
             wanted.extend([Result(slot, owned=True) for slot in slots])
-        memory = [owned(slot, o.order) if o.source is None and o.memory_of is None else None for _, slot, o in self.rebinds]
+        memory, wholes = [], {}         # views of one memory share it
+        for _, slot, o in self.rebinds:
+            at = wholes.get(slot) if o.whole is not None else None
+            if at is None:
+                at = owned(slot, o.order) if o.source is None and o.memory_of is None else None
+            if o.whole is not None:
+                wholes[slot] = at
+            memory.append(at)
         for r in wanted:                # what was made before must still be there
             if r.slot >= 0 and r.slot not in computed:
                 needed.setdefault(r.slot, None)
@@ -280,7 +287,7 @@ def _finish(recording, slots):
                   [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, recording.retained, recording.detached,
-                  [(position, slots[o.value], o) for position, o in recording.rebinds],
+                  [(position, slots[o.value if o.whole is None else o.whole], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.template,
                   sorted(parts, key=lambda part: part[1].part.is_view), recording.joined, frozenset(recording.shown),
                   recording.hosted, writes=recording.writes)

@@ -528,3 +528,60 @@ def test_an_argument_that_is_turned_beside_a_view_of_it_is_recorded_once(turn, r
     got, step = life(jit.trace)
     assert got == life(lambda fn: fn)[0]
     assert step.stats()["compiles"] == 1, step.stats()["misses"]
+
+
+def _from_made(v, net):
+    vector_to_parameters(v * 2, net.parameters())
+
+
+def _from_argument(v, net):
+    vector_to_parameters(v, net.parameters())
+    v.add_(1)
+
+
+def _from_own(v, net):
+    vector_to_parameters(parameters_to_vector(net.parameters()) * v.sum(), net.parameters())
+
+
+def _twice(v, net):
+    vector_to_parameters(v, net.parameters())
+    vector_to_parameters(v * 3, net.parameters())
+
+
+def _turned(v, net):
+    made = v.view(3, 2).t() * 2
+    net.weight.data, net.bias.data = made.t()[:2], made[:, 2]
+
+
+def _trained(v, net):
+    _from_made(v, net)
+    net(ingot.ones(2)).pow(2).sum().backward()
+
+
+@pytest.mark.parametrize("assign", [_from_made, _from_argument, _from_own, _twice, _turned, _trained])
+def test_parameters_that_get_parts_of_one_vector_share_its_memory(assign):
+    """A vector made inside lived on as a copy for each parameter."""
+    lives = []
+    for wrap in (lambda f: f, jit.trace):
+        net, found = nn.Linear(2, 2), []
+        for p in net.parameters():
+            ingot.nn.init.constant_(p, 0.5)
+
+        def step(v):
+            assign(v, net)
+            return net(ingot.ones(2)).sum().detach()
+
+        function = wrap(step)
+        for i in range(4):
+            v = ingot.arange(6.0) + i
+            net.zero_grad()
+            y, parameters = function(v), [*net.parameters()]
+            places = [t.untyped_storage().data_ptr() for t in (v, *parameters)]
+            found.append([[a == b for a in places for b in places], y.item()])
+            for p in parameters:
+                found.append((p.storage_offset(), p.stride(), p.untyped_storage().nbytes(), p._version, p._base is None))
+            with ingot.no_grad():
+                ingot.as_strided(net.bias.detach(), (1,), (1,), 0).mul_(3)       # the start of the memory
+            found.append([(p.tolist(), None if p.grad is None else p.grad.tolist()) for p in (v, *parameters)])
+        lives.append(found)
+    assert lives[0] == lives[1]
