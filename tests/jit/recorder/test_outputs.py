@@ -443,3 +443,21 @@ def test_a_view_from_no_grad_of_a_tensor_that_got_a_history_has_none(start, hist
         return found
 
     assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("view", [lambda t: t[:, 0], lambda t: t[:, ::2], lambda t: t.t()[0], lambda t: t.diagonal(),
+                                  lambda t: t.t()])
+def test_a_view_of_new_memory_that_alone_is_returned_has_memory_without_gaps(view):
+    """Its strides tell of the memory that it has, and answers inside of the function are those of eager code."""
+    def step(x):
+        v = view(x * 2)
+        return v, str((v.stride(), v.is_contiguous()))
+
+    traced = jit.trace(step)
+    for _ in range(3):
+        x = ingot.arange(6.0).reshape(2, 3)
+        (v, said), (eager, eagerly_said) = traced(x), step(x)
+        assert said == eagerly_said and v.tolist() == eager.tolist()
+    assert v.untyped_storage().nbytes() == v.numel() * 4 and v.storage_offset() == 0
+    whole = v if v.is_contiguous() else v.t()
+    assert whole.is_contiguous() and whole.view(-1).tolist() == whole.reshape(-1).tolist()
