@@ -10,8 +10,11 @@ from ..symbols.symbolic import SymInt
 
 
 class Aval:
-    """Type of a value. Equal avals are interchangeable; `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with
-    a symbolic size. `str`, for messages, has the sizes as they are now."""
+    """Type of a value. Equal avals are interchangeable.
+
+    `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a symbolic size. `str`, for messages, has the sizes as
+    they are now. No condition on these arises, since rules describe operands before they check them.
+    """
 
     __slots__ = ("_hash", "dtype", "shape")
 
@@ -53,7 +56,8 @@ class Aval:
         return f"{self.dtype.short}[{','.join([d.text if type(d) is SymInt else str(d) for d in self.shape])}]"
 
     def __str__(self):
-        return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
+        sizes = [d.hint if type(d) is SymInt and not d.scope.is_inner else d for d in self.shape]
+        return f"{self.dtype.short}[{','.join(map(str, sizes))}]"
 
     @property
     def key(self) -> tuple:

@@ -15,7 +15,7 @@ from ...ir.symbols.substitute import condition_check, evaluator, names_in
 from ...ir.symbols.symbolic import names_of
 from ...passes.simplify.lift_numbers import lift_numbers, number_array
 from ...runtime.core.backend import HOST
-from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.device_array import MESH, DeviceArray
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, tls
 from ..inspect.report import announce
 from ..proxies.threads import without_collections
@@ -164,7 +164,7 @@ class SymbolicJob(Job):
         """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
         bound = self._known(symbols)
         if bound is None:
-            on_device = next((a for a in self.arrays(env) if a.__class__ is DeviceArray), None)     # (no DTensor, but parts)
+            on_device = next((a for a in env.values() if a.__class__ is DeviceArray and a.kind != MESH), None)
             backend = HOST if on_device is None else on_device.backend
             goes_on = vars(self).get("stepwise") in (tls.m.journal or ())       # after an interrupt
             if goes_on or (backend is HOST and self._is_better_unbound(symbols, at_any_price)):

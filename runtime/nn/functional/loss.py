@@ -266,9 +266,15 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
     target = to_dtype(target, input.dtype)
     loss = reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
-    if reduction != "none" and (tls.m.special or (loss._a.__class__ is np.ndarray and loss._a != loss._a)):
+    if tls.m.special or (loss._a.__class__ is np.ndarray and _has_nan(loss._a)):
         of_every_sample(_check_probabilities, input)        # such values make the loss nan, so other losses need no check
     return loss
+
+
+def _has_nan(a) -> bool:
+    """Return whether numbers that are not negative have a nan among them."""
+    total = a.sum() if a.ndim else a
+    return bool(total != total)
 
 
 def _check_probabilities(x):

@@ -66,16 +66,3 @@ def test_messages_of_traces_are_those_of_eager_code(target):
             if said and report(traced, changed) != said:
                 wrong.append((said, report(traced, changed)))
     assert not wrong, "\n".join(f"eager: {said}\ntraced: {found}" for said, found in wrong)
-
-
-def test_a_function_may_return_the_text_of_an_error():
-    @jit.trace(dynamic=True)
-    def call(x, y):
-        try:
-            return x @ y
-        except ingot.IngotError as error:
-            return str(error)
-
-    assert call(ingot.ones(3, 4), ingot.ones(4)).shape == (3,)
-    for n in (5, 6, 7, 5):
-        assert f"f32[{n},{n}] and f32[{n + 1}]" in call(ingot.ones(n, n), ingot.ones(n + 1))

@@ -107,6 +107,7 @@ CALLS = {        # operation, arguments that it takes, arguments that it refuses
     "nll2d": (lambda a: F.nll_loss(ingot.zeros(1, 3, 1, 1), a), (T([[[1]]]), ), (T([[[7]]]), )),
     "bce": (lambda a: F.binary_cross_entropy(a, T([1., 0.])), (T([.5, .2]), ), (T([.5, 1.2]), )),
     "bce sum": (lambda a: F.binary_cross_entropy(a, T([1., 0.]), reduction="sum"), (T([.5, .2]), ), (T([NAN, 1.]), )),
+    "bce none": (lambda a: F.binary_cross_entropy(a, T([1., 0.]), reduction="none"), (T([.5, .2]), ), (T([.5, 1.2]), )),
     "bce weight": (lambda a: F.binary_cross_entropy(a, T([1., 0.]), T([0., 1.])), (T([.5, .2]), ), (T([-.5, 1.]), )),
     "bce float16": (lambda a: F.binary_cross_entropy(a, T([1., 0.]).half()), (T([.5, .2]).half(), ), (T([-.5, 1.]).half(), )),
     "bce vmap": (lambda a: ingot.func.vmap(F.binary_cross_entropy)(a, T([[1., 0.], [1., 1.]])), (T([[.5, .2], [0., 1.]]), ),
