@@ -85,7 +85,7 @@ class StoreServer:
     def __init__(self, listener: socket.socket, secret: bytes):
         self.table, self.secret, self.listener = Table(), secret, listener
         self.strangers, self.clients = threading.BoundedSemaphore(_STRANGERS), _Clients()
-        util.Finalize(self, self.clients.wait_for_end, exitpriority=_AT_THE_END)
+        self._at_exit = util.Finalize(None, self.clients.wait_for_end, exitpriority=_AT_THE_END)    # of the process alone
         threading.Thread(target=self._accept, name="ingot-store", daemon=True).start()
 
     def _accept(self):
@@ -116,7 +116,8 @@ class StoreServer:
                 self.clients.change(-1)
 
     def close(self):
-        """Stop listening."""
+        """Stop listening. The process ends without a wait for clients, then."""
+        self._at_exit.cancel()
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)        # wakes the thread that waits in accept
         self.listener.close()

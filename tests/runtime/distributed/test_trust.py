@@ -1,6 +1,7 @@
 """Trust between processes: a run admits who knows its secret, keeps its files private, and runs nothing that it receives."""
 
 import contextlib
+import gc
 import os
 import random
 import resource
@@ -53,6 +54,16 @@ def test_a_store_turns_away_who_does_not_know_its_secret(secret, theirs):
         open_store(port=server.port, is_master=False)
     secret("right")
     assert open_store(port=server.port, is_master=False).get("k") == b"v"
+
+
+def test_a_store_that_is_dropped_leaves_those_of_others_alone():
+    kept = open_store()
+    client = open_store(port=kept.port, is_master=False)
+    for _ in range(20):
+        open_store()            # and gone
+        gc.collect()
+        client.set("k", "v")
+        assert kept.get("k") == b"v"
 
 
 def test_a_client_does_not_trust_a_store_without_the_secret(secret):

@@ -102,7 +102,7 @@ def _traced(rank, nccl, backend):
     want, traced = _steps(_plain(), x, y), _plain()
     before = nccl.calls.count("AllReduce")
     ingot.testing.assert_close(_steps(traced, x, y, trace=True), want, rtol=1e-5, atol=1e-6)
-    assert nccl.calls.count("AllReduce") == before + STEPS * (backend == "nccl")
+    assert (nccl.calls.count("AllReduce") > before) is (backend == "nccl")      # (replays launch a graph that has them)
 
 
 @pytest.mark.parametrize("backend", ["nccl", "gloo"])
