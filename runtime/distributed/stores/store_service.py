@@ -71,10 +71,12 @@ class _Clients:
             self._count += by
             self._changed.notify_all()
 
-    def wait_for_end(self):
-        """Return when all clients have left, those of this process first, or after a few seconds."""
+    def wait_for_end(self, place):
+        """Return when all clients have left, those of this process first, or after a few seconds. `place` is the listener's
+        address."""
         for connection in list(_connections):
-            connection.end()
+            if connection.leads_to(place):
+                connection.end()
         with self._changed:
             self._changed.wait_for(lambda: not self._count, _LEAVING)
 
@@ -85,7 +87,7 @@ class StoreServer:
     def __init__(self, listener: socket.socket, secret: bytes):
         self.table, self.secret, self.listener = Table(), secret, listener
         self.strangers, self.clients = threading.BoundedSemaphore(_STRANGERS), _Clients()
-        self._at_exit = util.Finalize(None, self.clients.wait_for_end, exitpriority=_AT_THE_END)    # of the process alone
+        util.Finalize(self, self.clients.wait_for_end, [listener.getsockname()], exitpriority=_AT_THE_END)
         threading.Thread(target=self._accept, name="ingot-store", daemon=True).start()
 
     def _accept(self):
@@ -116,8 +118,7 @@ class StoreServer:
                 self.clients.change(-1)
 
     def close(self):
-        """Stop listening. The process ends without a wait for clients, then."""
-        self._at_exit.cancel()
+        """Stop listening."""
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)        # wakes the thread that waits in accept
         self.listener.close()
@@ -129,6 +130,14 @@ class _Connection:
     def __init__(self, sock):
         self.sock = sock
         _connections.add(self)
+
+    def leads_to(self, place) -> bool:
+        """Return whether a listener of this process at an address is at the other end."""
+        try:
+            here, there = self.sock.getsockname(), self.sock.getpeername()
+        except OSError:         # it was closed
+            return False
+        return there == place if isinstance(place, (str, bytes)) else there[:1] == here[:1] and there[1:2] == place[1:2]
 
     def end(self):
         """Tell the server that nothing more comes; its thread may be reading an answer."""
