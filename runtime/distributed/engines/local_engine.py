@@ -143,8 +143,8 @@ class LocalEngine(Engine):
                 if block is not None:
                     self._took_back(block.number, len(targets) - i)
                 others = "" if isinstance(e, DistTimeoutError) else self.inbox.others_gone(other)
-                raise type(e)(f"rank {self.rank} cannot send {note} to rank {other}: {self.inbox.gone.get(other, e)}"
-                              f"{others}") from e
+                reason = f"it has gone ({self.inbox.gone[other]})" if other in self.inbox.gone else e
+                raise type(e)(f"rank {self.rank} cannot send {note} to rank {other}: {reason}{others}") from e
 
     def _keep(self, channel, note, memory, block):
         """Store a message to this rank itself."""
