@@ -11,6 +11,7 @@ Builtin bases stand in parentheses:
     ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
     ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
     │   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
+    ├── DistError(RuntimeError)        communication between processes (`runtime/distributed/stores/distributed_errors.py`)
     ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
     └── FileError(RuntimeError, pickle.UnpicklingError)  a file that is damaged, foreign or not allowed
         └── EmptyFileError(EOFError)   a file in which there is nothing
@@ -69,6 +70,10 @@ class DeviceError(IngotError, RuntimeError):
 
 class OutOfMemoryError(DeviceError, MemoryError):
     """Memory for a result could not be had."""
+
+
+class DistError(IngotError, RuntimeError):
+    """Base of the errors of `ingot.distributed`."""
 
 
 class GraphError(IngotError, RuntimeError):

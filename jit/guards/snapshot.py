@@ -215,15 +215,19 @@ class ArraySnapshot(Expectation):
         return now.tobytes() == old.tobytes()
 
     def differing(self, now) -> list:
-        """Return (place, item before, item now) of the items that differ, if nothing else does."""
+        """Return (place, item before, item now) of the first item that differs, if nothing but items does."""
         old = self.copy
         if not (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype):
             return []
         if self.items is not None:
             pairs = zip(np.ndindex(old.shape), self.items, _objects_in(now))
-            return [(place, before, item) for place, before, item in pairs if not looks_like(item, before)]
-        return [(place, old[place], now[place]) for place in np.ndindex(old.shape)
-                if old[place].tobytes() != now[place].tobytes()]
+            return next(([found] for found in pairs if not looks_like(found[2], found[1])), [])
+        if not old.nbytes:
+            return []
+        before, after = [np.frombuffer(a.tobytes(), np.uint8).reshape(old.size, -1) for a in (old, now)]
+        differs = (before != after).any(1)
+        place = tuple([int(i) for i in np.unravel_index(differs.argmax(), old.shape)])
+        return [(place, old[place], now[place])] if differs.any() else []
 
     def __repr__(self):
         return f"an array of {self.copy.dtype}{list(self.copy.shape)}"
@@ -358,7 +362,7 @@ def first_change(now, expected) -> tuple:
     key, was, became = differing[0]
     path, was, became = first_change(became, was)
     if type(expected) is ArraySnapshot:
-        step = f"[{', '.join(map(str, key))}]"
+        step = f"[{', '.join(map(str, key)) or '()'}]"
     else:
         step = f".{key}" if type(expected) is Remade else f"[{key_text(key)}]"
     return step + path, was, became

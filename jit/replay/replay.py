@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import ArgumentError, DeviceError
+from ...ir.errors import ArgumentError, DeviceError, DistError
 from ...ir.interrupts import is_interrupt
 from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import run_chain
@@ -23,7 +23,6 @@ from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
-from ...runtime.distributed.stores.distributed_errors import DistError
 from ...runtime.state.host_results import Outcomes, leave
 from ...runtime.state.mode import tls
 from ..errors import errors

@@ -194,7 +194,9 @@ class Backward:
         if node.pre_hooks and self.hooked:
             g = self.run_node_prehooks(node, g)
         if node.run is not None:
-            grads = [self.without_history(one) for one in node.run(self, g)]
+            grads = node.run(self, g)
+            if self.only_recorded:
+                grads = [self.without_history(one) for one in grads]
         else:
             if node.outs is not None:
                 g = self.gather_outputs(node, g)

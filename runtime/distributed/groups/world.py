@@ -28,33 +28,11 @@ from .store_by_messages import StoreByMessages
 nccl_engine = lazy(__package__, "..engines.nccl_engine")
 
 __all__ = [
-    "SHRINK_ABORT",
-    "SHRINK_DEFAULT",
-    "Backend",
-    "GroupMember",
-    "destroy_process_group",
-    "get_backend",
-    "get_default_backend_for_device",
-    "get_global_rank",
-    "get_group_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "group",
-    "init_process_group",
-    "is_available",
-    "is_backend_available",
-    "is_gloo_available",
-    "is_initialized",
-    "is_mpi_available",
-    "is_nccl_available",
-    "is_torchelastic_launched",
-    "is_ucc_available",
-    "is_xccl_available",
-    "new_group",
-    "new_subgroups",
-    "rendezvous",
-    "shrink_group",
+    "SHRINK_ABORT", "SHRINK_DEFAULT", "Backend", "GroupMember", "destroy_process_group", "get_backend",
+    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank",
+    "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_gloo_available",
+    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
+    "is_xccl_available", "new_group", "new_subgroups", "rendezvous", "shrink_group",
 ]
 
 default_pg_timeout = timedelta(minutes=30)

@@ -1,12 +1,9 @@
 """Errors of `ingot.distributed`."""
 
-from ....ir.errors import IngotError
+from ....ir.errors import DistError
 from ...backends.unavailable_functions import refused as refusal
 
 __all__ = ["CheckpointException", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "DistTimeoutError"]
-
-class DistError(IngotError, RuntimeError):
-    """Base of the errors of `ingot.distributed`."""
 
 
 def refused(name: str, instead: str):

@@ -1,5 +1,6 @@
 """Reasons why a call needs a recording of its own name the argument, what it is and what it was."""
 
+import numpy as np
 import pytest
 
 import ingot
@@ -51,6 +52,22 @@ def test_a_reason_names_what_differs(first, second, reason):
     call({"u": [first()]})
     call({"u": [second()]})
     assert call.stats()["misses"][-1].startswith(reason)
+
+
+ARRAYS = [      # (an array, the place of an item that changes)
+    (np.zeros((3, 1000)), (2, 999)), (np.zeros(()), ()), (np.array([1, None, "a"], object), (1,)),
+    (np.zeros(4, [("a", "i4"), ("b", "f4")]), (3,)),
+]
+
+
+@pytest.mark.parametrize("a, place", ARRAYS, ids=["floats", "number", "objects", "records"])
+def test_a_reason_names_the_item_of_an_array_that_changed(a, place):
+    a, call = a.copy(), jit.trace(lambda x: (x, a.copy()))
+    call(ones())
+    a[place] = (5, 6.0) if a.dtype.names else 7
+    call(ones())
+    step = ", ".join(map(str, place)) or "()"
+    assert call.stats()["misses"][-1].startswith(f"a[{step}] was "), call.stats()["misses"]
 
 
 scale, place = 2.0, None
