@@ -349,7 +349,8 @@ def test_import_is_light():
 
 def test_a_traced_step_loads_no_package_for_many_processes():
     code = ("import sys, ingot; w = ingot.ones(2, requires_grad=True); "
-            "f = ingot.jit.trace(lambda x: (x * w).sum().backward()); f(ingot.ones(2)); f(ingot.ones(2)); print([m for m in sys.modules if m.startswith('ingot.runtime.distributed')])")
+            "f = ingot.jit.trace(lambda x: (x * w).sum().backward()); f(ingot.ones(2)); f(ingot.ones(2)); "
+            "print([m for m in sys.modules if m.startswith('ingot.runtime.distributed')])")
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 
