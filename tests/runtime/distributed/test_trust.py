@@ -140,12 +140,14 @@ def _memory_of(process: int, field: str) -> int:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
 
 
-def _keep(path, secret, end):
+def _keep(path, secret, end, begin):
+    os.close(begin)         # so that this process ends with its parent, too
     os.environ[handshake.SECRET] = secret
     resource.setrlimit(resource.RLIMIT_AS, (_memory_of(os.getpid(), "VmSize") + (3 << 30),) * 2)     # claims cannot take more
     store = local_store.LocalStore(path, True)
     store.set("k", "v")
     os.read(end, 1)
+    store.close()
     os._exit(0)
 
 
@@ -157,21 +159,27 @@ def test_fuzzed_frames_take_no_memory_and_end_no_server(frames, secret):
     number, (end, begin) = 20_000 + os.getpid() % 10_000, os.pipe()
     child = os.fork()
     if not child:
-        _keep(number, "right", end)
+        try:
+            _keep(number, "right", end, begin)
+        finally:
+            os._exit(1)
     path = os.path.join(local_store._folder(), str(number))
     store, draw = local_store.LocalStore(number, False, 10), random.Random(7)
     assert store.get("k") == b"v"
     before, sent = _memory_of(child, "VmRSS"), 0
     while sent < frames:
+        drawn, knows = [_fuzzed(draw) for _ in range(20)], draw.random() < 0.9      # all of them, whenever the server hangs up
         with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
             sock.settimeout(5)
             sock.connect(path)
-            if draw.random() < 0.9:
+            if knows:
                 handshake.introduce(sock, b"right", "the store", 5)
-            for _ in range(20):
+            for frame in drawn:
                 sent += 1
-                sock.sendall(_fuzzed(draw))
-    assert store.get("k") == b"v" or store.check(["k"])
+                sock.sendall(frame)
+    key = "longer than any that is drawn"       # a frame may well delete "k"
+    store.set(key, "v")
+    assert store.get(key) == b"v"
     grown = _memory_of(child, "VmHWM") - before
     os.write(begin, b"e")
     os.waitpid(child, 0)
