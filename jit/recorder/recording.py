@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ...ir.graph.graph import Builder, Value
@@ -208,8 +209,10 @@ def shared_layout(t: Tensor) -> tuple | None:
 def kind_of_gradient(g) -> Any:
     """Return None for no gradient, True for one that is made of parts, False for a row-major one without a history; for others,
     whether it is a leaf (None without a history), and its order in memory."""
-    if g is None or type(g) in PARTS or is_shared(g):
-        return None if g is None else True
+    if g is None:
+        return None
+    if type(g) in PARTS or (g._a.__class__ is DeviceArray and g._a.kind == MESH):
+        return True
     if g._node is None:
         return False if g._a.flags.carray else (None, memory_order(g._a))
     return type(g._node) is Leaf, memory_order(g._a)
@@ -246,7 +249,7 @@ class Gradient:
         result_numbers = tuple([next((i for i, t in enumerate(results) if t is part), None) for part in parts])
         return Gradient(tuple(map(recorder.value_of, parts)), make, result_numbers)
 
-    @property
+    @cached_property
     def is_new(self) -> bool:
         """Whether it is a dense tensor that is no result."""
         return self.make is None and self.result_numbers == (None,)

@@ -86,7 +86,7 @@ class Replay:
         self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = DrawnKeys()     # random keys
         self.before = None       # what host steps may change, if that is read behind them
-        self.given = Outcomes()  # of the host calls that return tensors
+        self.given: Any = ()     # `Outcomes` of the host calls that return tensors, once there may be any
         self.went = []           # (segment, what it did) on the way so far
         self._begun = False      # whether anything was written, so that the call must be finished
         self._interrupts = 0     # count of the exceptions from outside since then
@@ -167,6 +167,7 @@ class Replay:
             return self._compute(segment, work)
         m = tls.m
         outer = m.results_of_hosts
+        self.given = self.given or Outcomes()
         try:
             m.results_of_hosts, finish = self.given, segment.finish
             self.given.are_final = finish is not None and finish.hosted is None
@@ -282,12 +283,17 @@ class Replay:
                 Tensor.retain_grad(t)
         for position in finish.detached:
             self.tensors[position].detach_()
+        if finish.has_made_gradients:
+            self._make_gradients(finish, work, arrays, made)
+        return made
+
+    def _make_gradients(self, finish, work, arrays, made):
+        """Set gradients that are results, or are made of parts."""
         for (position, g), at in zip(finish.grads, work.hand[2]):
             if g is not None and not g.is_new:
                 parts = [made[i] if i is not None else wrap(self._value(slot, where, arrays))
                          for slot, i, where in zip(g.values, g.result_numbers, at)]
                 self._give_gradient(position, g.assemble(parts, self.plain))
-        return made
 
     def _make_results(self, finish, work, arrays) -> tuple:
         """Set gradients, and return (the result tensors, what the call's node takes `before_rebinding`)."""

@@ -141,6 +141,11 @@ class Finish:
         return [(i, self.writes[p].count) for i, p in enumerate(self.positions) if self.writes[p].unchecked]
 
     @cached_property
+    def has_made_gradients(self) -> bool:
+        """Whether the call leaves gradients that are results, or are made of parts."""
+        return any(g is not None and not g.is_new for _, g in self.grads)
+
+    @cached_property
     def turned_late(self) -> frozenset:
         """Positions of inputs that require grad once they look at other memory, where older views of them do not."""
         windows = {position for position, _, o in self.rebinds if o.is_window}

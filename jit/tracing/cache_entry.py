@@ -99,25 +99,30 @@ class Entry:
         self.apart_objects = joined(self.apart_objects, recording.apart_objects.items())
         self.locks += tuple((Counter(recording.locks) - Counter(self.locks)).elements())
         self.tensors.add(recording, self.guards.values())
-        self.check = quick_check(list(self.guards.values()))
+        self._find_checks()
         if self.symbols is not None:
             self.conditions = {**self.conditions, **conditions_before_call(recording.scope)}
             recording.scope.close()
             self.agreed(hints_before_call(recording.scope).values())
             self._restrict()
 
+    def _find_checks(self):
+        """Find what depends on the guards."""
+        self.check = quick_check(list(self.guards.values()))
+        self._names = TensorNames(self.labels, self.guards.values())
+
     def extend(self, changed):
         """Restrict the entry to the numbers in locations that every call looks up from now on."""
         self.call = self.call[0], (*self.call[1], *[m.number for m in changed])
         numbers = {m.place.identity for m in changed}
         self.guards = {key: guard for key, guard in self.guards.items() if guard.identity not in numbers}
-        self.check = quick_check(list(self.guards.values()))
+        self._find_checks()
         if self.symbols is not None:
             self._matcher = self.symbols.matcher(*self.call)
 
     def unfit(self, call, changing: set):
         """Return why this entry does not apply to a call, or None; options and locations that differ go to `changing`."""
-        why = self.tensors.changed(call.leaves, TensorNames(self.labels, self.guards.values()))
+        why = self.tensors.changed(call.leaves, self._names)
         if why is not None:
             why = f"{why}; every such kind of tensors is a recording, so keep them few"
         if self.reached and any(id(c) in self.reached for c in call.containers):

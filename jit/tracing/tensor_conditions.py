@@ -6,13 +6,13 @@ from ...runtime.core.device_array import place_of
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..guards.guards import Guard, ModulesGuard, part_of
-from ..guards.memory_order import may_overlap, memory_order, overlapping
+from ..guards.memory_order import is_written_unchecked, may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
 from ..recorder.recording import Source, base_of, kind_of_gradient, shared_layout
 from .labels import Labels
 
-_array_of, _node_of = attrgetter("_a"), attrgetter("_node")
+_array_of, _node_of, _base_of = attrgetter("_a"), attrgetter("_node"), attrgetter("_base")
 _QUERIES = {attributes_seen: "has other attributes, for which the function asks",
             has_kept_gradient: "is no leaf and has a gradient, or no longer has one",
             shared_layout: "is a DTensor of other placements, or of another mesh",
@@ -197,6 +197,10 @@ class QuestionConditions:
     def __init__(self):
         self.layouts: dict = {}          # (kind, position or id, query) -> (source of an input, answer)
         self.methods: dict = {}          # position of an argument -> names of its methods that the function calls
+        self._asked: list = []           # (source, query, answer) of the queries that each call makes
+        self._written: list = []         # (captured tensor, answer of `is_written_unchecked`), which its base decides
+        self._tensors: list = []         # these tensors
+        self._bases: list = []           # and their bases when the answers were the same last
 
     def add(self, recording):
         """Add the conditions of a path."""
@@ -205,6 +209,11 @@ class QuestionConditions:
         for source, names in [(recording.sources[i], names) for i, names in recording.methods.items()]:
             if source.kind == "argument":
                 self.methods[source.what] = self.methods.get(source.what, frozenset()) | names
+        by_base = {key: s.kind == "captured" and key[1] is is_written_unchecked for key, (s, _) in self.layouts.items()}
+        self._asked = [(s, key[1], answer) for key, (s, answer) in self.layouts.items() if not by_base[key]]
+        self._written = [(s.what, answer) for key, (s, answer) in self.layouts.items() if by_base[key]]
+        self._tensors = [t for t, _ in self._written]
+        self._bases = list(map(_base_of, self._tensors))
 
     def changed(self, arguments, names: TensorNames):
         """Return in words which answer is another one, or None."""
@@ -212,10 +221,15 @@ class QuestionConditions:
             hidden = methods.intersection(arguments[position].__dict__)
             if hidden:
                 return f"{names.of_argument(position)} has an attribute of its own that hides the method {min(hidden)}"
-        for (_, query), (source, answer) in self.layouts.items():
+        for source, query, answer in self._asked:
             if query(_tensor_of(source, arguments)) != answer:
                 text = _QUERIES.get(query, "lies in its memory in another way, and the function asks in which")
                 return f"{names.of_source(source)} {text}"
+        if any(map(is_not, map(_base_of, self._tensors), self._bases)):
+            for t, answer in self._written:
+                if is_written_unchecked(t) is not answer:
+                    return f"writes to {names.of(t)} are checked against what was saved for gradients, or no longer are"
+            self._bases = list(map(_base_of, self._tensors))
         return None
 
 
