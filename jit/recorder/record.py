@@ -29,7 +29,7 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.core.writes import inverse_chain
 from ...runtime.nn.base.hooks import objects_of
 from ...runtime.nn.base.module import Module
-from ...runtime.state.mode import tls
+from ...runtime.state.mode import HANDING_READERS, tls
 from ..bytecode.user_code import modules_below
 from ..errors.errors import TraceError, at
 from ..guards.frames import is_user, unprofiled
@@ -356,6 +356,8 @@ class Recorder:
         return self.reads.read(t, how, value_read, reader, reader.f_back)
 
     def formatted(self, t: Tensor, spec: str, frame):
+        while frame.f_code in HANDING_READERS:
+            frame = frame.f_back
         value = t._a.item() if t._a.size == 1 else None
         return self.reads.printed.mark(t, value, spec, frame) if is_user(frame) else None
 

@@ -41,10 +41,10 @@ class SharedTensors:
             self._recorder.link(a)
         if not shared or len(shared) == sum([isinstance(a, Tensor) for a in args]):
             return args
-        return [self._beside(a, shared[0]) if isinstance(a, Tensor) and not is_shared(a) else a for a in args]
+        return [self.beside(a, shared[0]) if isinstance(a, Tensor) and not is_shared(a) else a for a in args]
 
-    def _beside(self, t, shared):
-        """Return a plain tensor as one that each process has, beside a DTensor."""
+    def beside(self, t, shared):
+        """Return a plain tensor as a replicated one, beside a DTensor."""
         self._recorder.pin_sizes(t)
         self._recorder.value_of(t)
         found = wrap(shared._a.backend.beside(t, shared._a))

@@ -74,18 +74,22 @@ class Generator:
         """Return the place of the next of `count` keys, all of which count as drawn; recorders are not told."""
         seed, end, left = self._stream
         drawn = [next(left)] if count == 1 else [*islice(left, count)] or [end - length_hint(left)]
-        place, agrees = (seed, drawn[0]), tls.m.agrees
-        return place if agrees is None else agrees(place)
+        place, agreed = (seed, drawn[0]), tls.m.agreed_keys
+        return place if agreed is None else agreed.place(place)
 
     def key(self) -> Tensor:
         """Return the next key, a u64[2] tensor (seed, counter). A recorder is told, so each run of a trace draws anew."""
         m = tls.m
         if m.special:
             m.only_now()
-        key = key_at(self.reserve(1))
+        agreed, m.agreed_keys = m.agreed_keys, None
+        try:
+            key = key_at(self.reserve(1))
+        finally:
+            m.agreed_keys = agreed
         if m.recorder is not None:
             m.recorder.random.drew(self, key)
-        return key
+        return key if agreed is None else agreed.key(key)
 
     def get_state(self) -> Tensor:
         """Return seed and counter as a tensor of 16 bytes."""

@@ -16,7 +16,7 @@ class Mode:
 
     __slots__ = (
         "_context",
-        "agrees",
+        "agreed_keys",
         "anomaly",
         "autocast",
         "backward",
@@ -51,7 +51,7 @@ class Mode:
         self.batched: Any = None    # innermost level of vmap (runtime/func)
         self.observer: OperatorEvents | None = None     # innermost observer of operators, such as a profile
         self.backward: Any = None   # innermost `Backward` under way
-        self.agrees: Any = None     # makes a place of a random key one that all processes agree on (distributed/tensor)
+        self.agreed_keys: Any = None    # makes random keys those that all processes agree on (distributed/tensor)
         self.journal: dict | None = None    # runs that write over their inputs, while a replay must be able to finish them
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
         self.results_of_hosts: Any = None       # `Outcomes` of host calls, while a replay runs

@@ -93,6 +93,7 @@ class SharedTensorEvents(Protocol):
     """Events about DTensors, which several processes share."""
 
     def knows(self, t) -> bool: ...                         # return whether a tensor is one of the recorded run
+    def beside(self, t, shared) -> Any: ...                 # return a plain tensor as a replicated one beside a DTensor
 
 
 class HostCalls(Protocol):

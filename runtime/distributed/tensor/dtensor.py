@@ -4,6 +4,7 @@ It is a tensor over an array of the kind "mesh" (`mesh_array.py`), so operators,
 This file has its construction, conversion to local tensors, and its handlers of public functions.
 """
 
+import functools
 import math
 from contextlib import nullcontext
 from typing import Any
@@ -19,7 +20,7 @@ from ...core.composite_tensors import marks_of
 from ...core.device_array import MESH
 from ...core.tensor import Tensor, over_kind, shape_of, wrap
 from ...serialization.tensor_class_names import REBUILDS
-from ...state.mode import tls
+from ...state.mode import hands_on_number, tls
 from ..collectives.device_mesh import DeviceMesh, mesh_again
 from . import mesh_backend  # noqa: F401  (it registers itself)
 from .mesh_array import in_layout, is_traced, mesh_array, over_traced, part_of
@@ -212,12 +213,37 @@ class DTensor(Tensor):
         history = f", grad_fn=<{node.label}>" if node is not None else ", requires_grad=True" * self.requires_grad
         return f"{head}{history})"
 
+    @hands_on_number
     def __format__(self, spec):
-        return format(self.item(), spec) if spec and not self.ndim else repr(self)
+        if not spec or self.ndim:
+            return repr(self)
+        whole = _readable(self)
+        return format(self.item() if whole is self else whole, spec)
 
     def __reduce_ex__(self, protocol):
         layout = [codes_of(p) for p in self.placements]
         return again, (self._local_tensor, tuple(shape_of(self)), self.device_mesh.__reduce__()[1], layout, self.requires_grad)
+
+
+def _readable(t: DTensor) -> Tensor:
+    """Return the tensor whose values Python reads: in a trace a plain one, which each call gathers."""
+    whole: Any = t.detach() if is_traced() else None
+    return t if whole is None else whole.full_tensor()
+
+
+def _reading(name):
+    read = getattr(Tensor, name)
+
+    @hands_on_number
+    @functools.wraps(read)
+    def read_whole(self, *args, **kwargs):
+        return read(_readable(self), *args, **kwargs)
+
+    return read_whole
+
+
+for _name in ("item", "tolist", "__bool__", "__int__", "__float__"):
+    setattr(DTensor, _name, _reading(_name))
 
 
 class TensorMeta(tuple):

@@ -1,6 +1,7 @@
 """Backend of mesh arrays: the functions of `DeviceBackend` (core/backend.py), run on the parts of the processes."""
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -156,9 +157,10 @@ def before_export(a, stream):
 def laid_like(src, dst):
     """Return what a trace writes into a tensor in that one's layout."""
     if src._a.__class__ is not DeviceArray or src._a.kind != MESH:
-        if src._a.size != 1:
-            refuse_in_traces("it writes a plain tensor into a DTensor")
-        return src
+        if src._a.size == 1:
+            return src
+        recorder: Any = tls.m.recorder
+        src = recorder.shared.beside(src, dst)
     src = src if src._a.shape == dst._a.shape else src.expand(dst._a.shape)
     return src if src.placements == dst.placements else src.redistribute(placements=dst.placements)
 

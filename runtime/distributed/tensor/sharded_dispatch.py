@@ -18,7 +18,6 @@ from ....ir.ops.core.moments import norms
 from ....ir.ops.core.shape import expand, reshape
 from ...api.register.register import FUNCTIONS
 from ...core.device_array import DeviceArray
-from ...core.dispatch import run_arrays
 from ...core.node import aval_of
 from ...core.tensor import Tensor
 from . import grouped_reductions
@@ -105,10 +104,7 @@ def _run(op, arrays, params, plan, mesh):
     if is_traced():
         return _recorded(op, [part_of(a) if is_on_mesh(a) else a for a in operands], params, plan, mesh)
     local = [a.memory.local if is_on_mesh(a) else a for a in operands]
-    if mesh.get_coordinate() is None or all(0 in s for s in plan.shapes):
-        results = [_zeros(s, aval, local) for s, aval in zip(plan.shapes, plan.avals)]
-    else:
-        results = _run_on_parts(op, local, {**params, **plan.own} if plan.own else params, plan)
+    results = _results_on_parts(op, local, params, plan, mesh.get_coordinate() is None)
     outs = []
     for a, aval, p, want in zip(results, plan.avals, plan.outs, plan.shapes):
         a = np.asarray(a) if isinstance(a, np.generic) else a
@@ -120,15 +116,9 @@ def _run(op, arrays, params, plan, mesh):
 
 def _recorded(op, local, params, plan, mesh):
     """Return the results of an operator on tensors of the parts, in a trace."""
-    if plan.located is not None or mesh.get_coordinate() is None:
-        refuse_in_traces(f"it runs {op.name} on parts of a DTensor whose place among the parts counts")
-    if all(0 in s for s in plan.shapes):
-        device = next(t.device for t in local if isinstance(t, Tensor))
-        with on_parts():
-            results = [FUNCTIONS["zeros"](s, dtype=aval.dtype, device=device) for s, aval in zip(plan.shapes, plan.avals)]
-    else:
-        found = apply(op, local, {**params, **plan.own} if plan.own else params)
-        results = list(found) if plan.several else [found]
+    if mesh.get_coordinate() is None:
+        refuse_in_traces(f"it runs {op.name} on a DTensor of which this process has no part")
+    results = _results_on_parts(op, local, params, plan)
     outs = []
     for t, aval, p, want in zip(results, plan.avals, plan.outs, plan.shapes):
         check_shape(t._a, want, aval.shape, mesh, p)
@@ -136,21 +126,27 @@ def _recorded(op, local, params, plan, mesh):
     return tuple(outs) if plan.several else outs[0]
 
 
-def _run_on_parts(op, local, params, plan) -> list:
+def _results_on_parts(op, local, params, plan, has_no_part=False) -> list:
     """Return the results of an operator on this process's parts."""
     def run_it(arrays, params, empty=False):
-        return _zeros(plan.shapes[0], plan.avals[0], local) if empty else run_arrays(op, arrays, params)
+        return _zeros(plan.shapes[0], plan.avals[0], local) if empty else apply(op, arrays, params)
 
+    if has_no_part or all(0 in s for s in plan.shapes):
+        return [_zeros(s, aval, local) for s, aval in zip(plan.shapes, plan.avals)]
+    params = {**params, **plan.own} if plan.own else params
     if plan.located is not None:
         fn, first, size = plan.located
         results = fn(run_it, local, params, first, size)
     else:
-        results = run_arrays(op, local, params)
+        results = apply(op, local, params)
     return list(results) if plan.several else [results]
 
 
 def _zeros(shape, aval, local):
-    like = next(a for a in local if hasattr(a, "strides"))
+    like = next(a for a in local if isinstance(a, Tensor) or hasattr(a, "strides"))
+    if isinstance(like, Tensor):
+        with on_parts():
+            return FUNCTIONS["zeros"](shape, dtype=aval.dtype, device=like.device)
     if like.__class__ is DeviceArray:
         return like.backend.filled(shape, aval.dtype.np, 0, like.device)
     return np.zeros(shape, aval.dtype.np)

@@ -14,7 +14,7 @@ from ....ir.ops.nn import conv as cv
 from ....ir.ops.nn import embedding as em
 from ....ir.ops.nn import loss as lo
 from ....ir.ops.nn import norm as no
-from ...core.device_array import DeviceArray
+from .mesh_array import apply
 from .sharding_rules import ALL_TERMS, Call, Names, rule_of
 
 # Views. Terms of any reduction stay terms in a view.
@@ -233,23 +233,24 @@ def _row_norm_grad(call):
 # Tables.
 
 
-def _host_or_device(a, make):
-    """Return a NumPy function of an index on the index's device."""
-    return a.backend.to_device(make(a.numpy()), a.device) if a.__class__ is DeviceArray else make(a)
+def _between(index, first, end):
+    """Return where an index lies in a range."""
+    return apply(ew.logical_and, (apply(ew.ge, (index, first), {}), apply(ew.lt, (index, end), {})), {})
 
 
 def _masked_rows(rows, run, arrays, params, first, size):
-    """Return rows of a part of a table: zeros for rows in other parts."""
+    """Return rows of a part of a table: zeros for rows in other parts. An index beyond the whole table is one beyond the part,
+    too, for which the operator raises."""
     weight, index = arrays
-    em.check_range("embedding", index.numpy() if index.__class__ is DeviceArray else index, rows)
-    inside = _host_or_device(index, lambda i: (i >= first) & (i < first + size))
+    if isinstance(index, np.ndarray):
+        em.check_range("embedding", index, rows)
     if not size:
         return run((weight, index), params, empty=True)
-    near = _host_or_device(index, lambda i: np.clip(i - first, 0, size - 1))
-    found = run((weight, near), params)
-    found = found if found.__class__ is DeviceArray else np.asarray(found)
-    mask = _host_or_device(inside, lambda m: m[..., None])
-    return ew.where(mask, found, 0.0)
+    inside = _between(index, first, first + size)
+    near = apply(ew.maximum, (apply(ew.minimum, (apply(ew.sub, (index, first), {}), size - 1), {}), 0), {})
+    near = apply(ew.where, (_between(index, 0, rows), near, -1), {})
+    mask = apply(sh.reshape, (inside,), {"shape": (*inside.shape, 1)})
+    return apply(ew.where, (mask, run((weight, near), params), 0.0), {})
 
 
 @rule_of(em.embedding)
@@ -270,7 +271,7 @@ def _row_sums(call):
 def _shifted(run, arrays, params, first, size):
     """Count classes from the start of a part: others are out of range, which gives zeros."""
     *others, target = arrays
-    near = _host_or_device(target, lambda t: np.where((t >= first) & (t < first + size), t - first, -1))
+    near = apply(ew.where, (_between(target, first, first + size), apply(ew.sub, (target, first), {}), -1), {})
     return run((*others, near), params)
 
 

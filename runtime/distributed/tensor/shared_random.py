@@ -9,20 +9,40 @@ from typing import Any
 
 import numpy as np
 
+from ...core.tensor import Tensor, wrap
 from ...state.mode import tls
+from ..collectives.traceable import done_in_order
 
 
 @contextmanager
 def mesh_keys(mesh):
     """Use the keys of the mesh's first process for this thread's draws."""
     m = tls.m
-    before = m.agrees
+    before = m.agreed_keys
     if before is None and mesh.get_coordinate() is not None:
-        m.agrees = lambda place: tuple(from_first(np.array(place, np.uint64), mesh, "a random key").tolist())
+        m.agreed_keys = AgreedKeys(mesh)
     try:
         yield
     finally:
-        m.agrees = before
+        m.agreed_keys = before
+
+
+class AgreedKeys:
+    """Keys of the mesh's first process in place of those that this process draws. A trace asks for them at every call."""
+
+    def __init__(self, mesh):
+        self._mesh = mesh
+
+    def place(self, own: tuple) -> tuple:
+        """Return the place of the first process's key."""
+        return tuple(from_first(np.array(own, np.uint64), self._mesh, "a random key").tolist())
+
+    def key(self, own: Tensor) -> Tensor:
+        """Return the first process's key."""
+        return done_in_order(self._exchange, [own], ("a random key", self._mesh))[0]
+
+    def _exchange(self, own) -> list:
+        return [wrap(from_first(own._a, self._mesh, "a random key"))]
 
 
 def key(generator, mesh) -> Any:

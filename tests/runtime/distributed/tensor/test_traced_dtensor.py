@@ -39,6 +39,17 @@ def _embedding(mesh):
         input_layouts=Replicate())})
 
 
+def _rows_of_table(mesh):
+    net = nn.Sequential(nn.Embedding(9, 12), nn.Linear(12, 4))
+    return tp.parallelize_module(net, mesh, {"0": tp.RowwiseParallel(input_layouts=Replicate())})
+
+
+def _classes(mesh):
+    """A classifier whose 7 classes are split; 7 is no multiple of the number of processes."""
+    net = nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Linear(12, 7))
+    return tp.parallelize_module(net, mesh, {"2": tp.ColwiseParallel(use_local_output=False)})
+
+
 def _grid(*names):
     return dist.init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=names or None)
 
@@ -73,8 +84,12 @@ def _batch(net, i):
 def _step(net, opt, x, y, limit):
     opt.zero_grad()
     out = net(x)
-    out = out.full_tensor() if isinstance(out, DTensor) else out
-    loss = F.mse_loss(out, y[0].expand(out.shape))
+    if out.shape[-1] == 7:
+        target = DTensor.from_local(y[:, 0].abs().clamp(max=2).long() + 3, out.device_mesh, [Replicate()])
+        loss = F.cross_entropy(out, target, label_smoothing=0.1).full_tensor()
+    else:
+        out = out.full_tensor() if isinstance(out, DTensor) else out
+        loss = F.mse_loss(out, y[0].expand(out.shape))
     loss.backward()
     if limit is not None:
         nn.utils.clip_grad_norm_(list(net.parameters()), limit)
@@ -97,6 +112,8 @@ ROWS = {
     "clipped": (_columns_and_rows, lambda p: optim.SGD(p, lr=0.1), 0.1),
     "sequence": (_sequence, lambda p: optim.AdamW(p, lr=0.01), None),
     "embedding": (_embedding, lambda p: optim.AdamW(p, lr=0.01), None),
+    "rows of a table": (_rows_of_table, lambda p: optim.AdamW(p, lr=0.01), None),
+    "classes": (_classes, lambda p: optim.AdamW(p, lr=0.01), None),
 }
 GRIDS = {
     "both dims": (_both_dims, lambda p: optim.AdamW(p, lr=0.01), None),
@@ -123,7 +140,7 @@ def _same(rank, names):
 
 
 def test_parallel_steps():
-    ranks.run(2, _same, ["columns and rows"])
+    ranks.run(2, _same, ["columns and rows", "rows of a table", "classes"])
 
 
 @pytest.mark.slow
@@ -185,7 +202,38 @@ def _returned(a, b, x):
     return a.detach() * x + 1
 
 
-FUNCTIONS = [_product, _number, _views, _writes, _moved, _of_parts, _returned]
+def _read(a, b, x):
+    return (a * x).sum().item() + float(b.amax()) * 2
+
+
+def _asked(a, b, x):
+    if (a * x).amax() > 3:
+        x = x + 1
+    return (a * x).full_tensor() if bool((b > 0).any()) else x
+
+
+def _listed(a, b, x):
+    rows = int((a * 0 + 2).amax())
+    return ingot.stack([x * n for n in (a * 0 + 1).sum(1).tolist()[:rows]])
+
+
+def _written(a, b, x):
+    return ingot.tensor([len(f"{(a * x).sum():.3f}")])
+
+
+def _dropped(a, b, x):
+    return F.dropout(a * x).full_tensor() + F.dropout(b.t(), 0.2).full_tensor()
+
+
+def _drawn(a, b, x):
+    noise = ingot.rand_like(a) * x + ingot.bernoulli(a.sigmoid())
+    with ingot.no_grad():
+        b.normal_()
+    return noise.full_tensor()
+
+
+FUNCTIONS = [_product, _number, _views, _writes, _moved, _of_parts, _returned, _read, _asked, _listed, _written, _dropped,
+             _drawn]
 
 
 def _functions(rank, functions, make_mesh=_mesh):
@@ -194,6 +242,7 @@ def _functions(rank, functions, make_mesh=_mesh):
         found = []
         for wrap in (lambda fn: jit.trace(fn, fullgraph=True), lambda fn: fn):
             a, b = _weights(make_mesh())
+            ingot.manual_seed(4 + rank)
             run = wrap(lambda x, a=a, b=b, function=function: function(a, b, x))
             for i in range(4):
                 y = run(ingot.tensor(1.0 + i))
@@ -315,12 +364,25 @@ def test_shared_tensors_as_arguments():
     ranks.run(2, _takes, timeout=60)
 
 
-def _dropped(a, x):
-    return F.dropout(a * x).full_tensor()
+def _beyond(rank):
+    """An index that no row has raises an error in a replay as in eager code, and the next call goes on."""
+    warnings.simplefilter("ignore", jit.TracerWarning)
+    mesh = _mesh()
+    table = distribute_tensor(ingot.randn(9, 4), mesh, [Shard(0)])
+    run = jit.trace(lambda i: F.embedding(i, table).full_tensor())
+    for indices in ([0, 8, 4], [1, 7, 3], [2, 9, 3], [0, -1, 3], [5, 4, 3]):
+        i = DTensor.from_local(ingot.tensor(indices), mesh, [Replicate()])
+        for call in (run, lambda i: F.embedding(i, table).full_tensor()):
+            if min(indices) >= 0 and max(indices) < 9:
+                assert call(i).tolist() == table.full_tensor()[indices].tolist()
+            else:
+                with pytest.raises(IndexError, match="out of range for a table of 9 rows"):
+                    call(i)
+            dist.barrier()
 
 
-def _read(a, x):
-    return (a * x).sum().item()
+def test_rows_beyond_a_table():
+    ranks.run(2, _beyond, timeout=60)
 
 
 def _written_view(a, x):
@@ -337,7 +399,7 @@ def _written_row(a, x):
 
 def _refused(rank):
     mesh = _mesh()
-    for function in (_dropped, _read, _written_view, _written_row):
+    for function in (_written_view, _written_row):
         a = distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])
         with pytest.raises(jit.TraceError):
             jit.trace(lambda x, a=a, function=function: function(a, x))(ingot.tensor(2.0))
