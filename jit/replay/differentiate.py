@@ -187,6 +187,22 @@ class Differential:
         return found
 
     @cached_property
+    def all_results(self) -> tuple:
+        """What a backward from all results to all ends goes from and to, as in `Use`."""
+        return frozenset(range(len(self.seeds))), None
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether a backward from all results to all ends does no more than to run its job."""
+        return not (self.errors or self.starts or self.read or self.passing)
+
+    @cached_property
+    def freed_by_all(self) -> tuple:
+        """The `Use` of each node that such a backward uses up, and whether nothing of what was saved is left then."""
+        freed = frozenset([use for use in self.tape.used_up if use.is_in(*self.all_results)])
+        return freed, bool(self.tape.reading) and all(_is_freed(i, self.tape.used_up, freed) for i in self.tape.reading)
+
+    @cached_property
     def endless(self) -> frozenset:
         """The numbers of the wanted gradients that do not exist."""
         return frozenset([i for i, (p, g) in enumerate(zip(self.wanted, self.grads))
@@ -267,7 +283,7 @@ class TraceNode:
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
         self.precomputed: tuple = ((), None)      # gradients that come next, and what a job gave for them
-        self.freed: set = set()         # the `Use` of each node that a backward has used up
+        self.freed: frozenset = frozenset()     # the `Use` of each node that a backward has used up
         self.going: tuple = ((), None)          # the numbers of the results from which the last one goes, and its ends
         self.rules: Any = None                  # the eager nodes, once they are restored,
         self.kept: dict = {}                    # and the results, by number, that these hold
@@ -298,14 +314,13 @@ class TraceNode:
             self.residuals, self.kept = None, {}
             return
         tape = self.differential.tape
-        self.freed |= {use for use in tape.used_up if use.is_in(*self.going)}
-        if tape.reading and all(map(self._is_freed, tape.reading)):
+        if self.going is self.differential.all_results and not self.freed:
+            self.freed, is_done = self.differential.freed_by_all
+        else:
+            self.freed |= {use for use in tape.used_up if use.is_in(*self.going)}
+            is_done = bool(tape.reading) and all(_is_freed(i, tape.used_up, self.freed) for i in tape.reading)
+        if is_done:
             self.residuals, self.kept = None, {}
-
-    def _is_freed(self, i) -> bool:
-        """Return whether every backward from a result meets a node that is used up."""
-        known, freed = [[use.ends for use in uses if i in use.results] for uses in (self.differential.tape.used_up, self.freed)]
-        return bool(freed) and (len(freed) == len(known) or reduce(or_, freed) == reduce(or_, known))
 
     def _is_used_up(self, going, ends) -> bool:
         """Return whether a backward has used up a node between some results and some ends (None: all)."""
@@ -315,7 +330,12 @@ class TraceNode:
         """Return gradients of the inputs, given those of the results (a gap is zero)."""
         if self.rules is not None:
             return slots
-        d, ends = self.differential, self._ends(engine)
+        d = self.differential
+        if d is not None and d.is_plain and engine.targets is None and not (self.freed or engine.on_tensors) and all(
+                [g is not None for g in slots]):  # noqa: C419  (quicker than a generator)
+            made = self._run_whole(slots)
+            return [None if edge is None or g is None else self._gradient(g, made) for g, edge in zip(d.grads, self.edges)]
+        ends = self._ends(engine)
         (given, made), self.precomputed = self.precomputed, ((), None)
         if made is None or not all(map(is_, slots, given)):
             earlier = self._earlier(engine, slots, ends) if d is not None and d.starts else {}
@@ -329,6 +349,17 @@ class TraceNode:
                     engine.finish_leaf(edge)
             raise error.exception
         return [None if edge is None else g for g, edge in zip(grads, self.edges)]
+
+    def _run_whole(self, slots) -> list:
+        """Return what the job gives for gradients of all results."""
+        d = self.differential
+        self.going = d.all_results
+        self._check_memories(*self.going)
+        env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
+        env.update(zip(d.seeds, slots))
+        job, positions = d.jobs.of(self.going[0])
+        made = job.run(env, self.symbols)
+        return [None if at is None else made[at] for at in positions]
 
     def looks_inside(self, engine, slots):
         """Show the gradients of results to hooks and the caller. Gradients of results from which others are computed are inside
@@ -420,9 +451,7 @@ class TraceNode:
             if not (guard.holds() if guard not in self.read else looks_like(guard.value(), self.read[guard])):
                 raise AutogradError(f"{guard.chain}, which a backward through a traced function reads, has changed since the "
                                     "call: call backward() before, or inside of the traced function")
-        for guard, memory in zip(self.guards, d.memories):
-            if guard is not None and guard[0].version != guard[1] and memory.is_read(going, ends):
-                self._check(memory, *guard)
+        self._check_memories(going, ends)
         env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
         env.update([(number, g) for number, g in zip(d.seeds, slots) if g is not None])
         env.update([(d.starts[i], g) for i, g in dict(earlier).items()])
@@ -433,6 +462,11 @@ class TraceNode:
         job, positions = d.jobs.of(going, passing is not None, tuple(earlier), picked)
         made = job.run(env, self.symbols)
         return [None if at is None else made[at] for at in positions]
+
+    def _check_memories(self, going, ends):
+        for guard, memory in zip(self.guards, self.differential.memories):
+            if guard is not None and guard[0].version != guard[1] and memory.is_read(going, ends):
+                self._check(memory, *guard)
 
     def _check(self, memory, storage, version):
         """Raise if saved memory was overwritten."""
@@ -555,6 +589,12 @@ class WholeNode(TraceNode):
         raise AutogradError(self._refusal("a hook"))
 
     register_prehook = register_hook
+
+
+def _is_freed(i, used_up, freed) -> bool:
+    """Return whether every backward from a result meets a node that is freed; `used_up` are those that backwards free."""
+    known, gone = [[use.ends for use in uses if i in use.results] for uses in (used_up, freed)]
+    return bool(gone) and (len(gone) == len(known) or reduce(or_, gone) == reduce(or_, known))
 
 
 def _is_in(position, ends) -> bool:
