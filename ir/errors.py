@@ -20,8 +20,16 @@ Builtin bases stand in parentheses:
 import pickle
 
 
+NEW_ERRORS: list = []       # functions that are called before an error is made
+
+
 class IngotError(Exception):
     """Base of all errors that ingot raises on purpose."""
+
+    def __new__(cls, *args, **kwargs):
+        for notice in NEW_ERRORS:
+            notice()
+        return super().__new__(cls, *args, **kwargs)
 
 
 class ShapeError(IngotError, RuntimeError, ValueError):

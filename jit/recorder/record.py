@@ -38,6 +38,7 @@ from ..guards.memory_order import is_written_unchecked
 from ..host.host_call import record
 from ..proxies.lazy_scalars import forced, operand, operands
 from ..proxies.numpy_scalars import SymScalar
+from . import caught_errors  # noqa: F401  (it registers itself)
 from .alias_table import AliasTable
 from .data_swap import DataSwaps
 from .finish import finish
