@@ -19,7 +19,6 @@ Builtin bases stand in parentheses:
 
 import pickle
 
-
 NEW_ERRORS: list = []       # functions that are called before an error is made
 
 

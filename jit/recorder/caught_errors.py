@@ -36,8 +36,8 @@ def _catches(code, at: int) -> bool:
 
 @lru_cache(4096)
 def _handled(table: bytes) -> tuple:
-    """Return (begin, end) of the bytes of a code object that have a handler. Each row of its table has the beginning, the length,
-    the handler, and the depth of the stack, as numbers of 6 bits a byte; the first byte of a row has a mark of its own."""
+    """Return (begin, end) of the bytes of a code object that have a handler. Each row of its table has the beginning, the
+    length, the handler, and the depth of the stack, as numbers of 6 bits a byte; a mark in a byte begins the row."""
     numbers: list[list[int]] = []
     for byte in table:
         if byte & 128:
