@@ -17,9 +17,9 @@ from ingot.runtime.distributed.stores.store_service import RemoteTable
 from .. import training
 from ..harness import Plan
 from ..subprocesses import most_of, resident
+from .workloads import BYTES_IN_ALL, MOST
 
-BYTES_IN_ALL = 1 << 28          # of the buffers of one size, which bounds how often it is timed
-MOST, LEAST = 1000, 5           # calls of one size
+LEAST = 5           # calls of one size
 WARMING_UP = 3
 
 

@@ -22,6 +22,8 @@ from ..result import Result
 from ..subprocesses import ROOT, command, variables
 
 KIB, MIB = 1 << 10, 1 << 20
+BYTES_IN_ALL = 1 << 28          # of the buffers of one size, which bounds how often it is timed
+MOST = 1000                     # calls of one size
 PATIENCE = 600.0
 MPI_FACTOR = 1.3        # of IMB's time, from 64 KiB on
 EFFICIENCY = 0.9        # of the time that a step computes and IMB's all-reduce of its gradients takes
@@ -89,7 +91,8 @@ def imb(plan, ranks: int, collective: str, sizes: list[int]) -> dict:
         lengths.write("".join(f"{size // part}\n" for size in sizes))
         lengths.flush()
         env = variables(plan.threads) | {"LD_LIBRARY_PATH": f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
-        chosen = [IMB_NAMES[collective], "-npmin", str(ranks), "-msglen", lengths.name, "-mem", "4"]
+        chosen = [IMB_NAMES[collective], "-npmin", str(ranks), "-msglen", lengths.name, "-mem", "4",
+                  "-msglog", f"0:{max(sizes).bit_length()}", "-iter", f"{MOST},{BYTES_IN_ALL // MIB}"]
         said = finished([start([*launcher, "-n", str(ranks), shutil.which("IMB-MPI1"), *chosen], env)])
     return {size * part: [seconds] for size, seconds in imb_means(said[0]).items()}
 

@@ -6,6 +6,8 @@ from .engine import COLLECTIVES, Channel, as_array, others
 from .local_links import INLINE_BYTES
 from .reduce_op import combine
 
+_PIECE = 1 << 26        # bytes that are combined at once, which bounds the shared memory
+
 
 class LocalChannel(Channel):
     """Collectives of a group by shared memory."""
@@ -17,8 +19,13 @@ class LocalChannel(Channel):
         n, here, tag = group.size(), group.rank(), (group.number, COLLECTIVES)
         if n == 1 or a.nbytes <= INLINE_BYTES:
             return super().all_reduce(a, op, note, out)
-        flat, cuts = np.ascontiguousarray(a).reshape(-1), _shares(a.size, n)
         out = np.empty(a.shape, a.dtype) if out is None else out
+        if a.nbytes > _PIECE:
+            flat, target, step = np.ascontiguousarray(a).reshape(-1), out.reshape(-1), _PIECE // a.itemsize
+            for at in range(0, a.size, step):
+                self.all_reduce(flat[at:at + step], op, note, target[at:at + step])
+            return out
+        flat, cuts = np.ascontiguousarray(a).reshape(-1), _shares(a.size, n)
         tickets = [{r: engine.inbox.ticket(group.ranks[r], tag) for r in away} for _ in range(2)]
         block = engine.blocks.take(a.nbytes, len(away))
         lent = block.view[:a.nbytes].view(a.dtype)

@@ -153,8 +153,7 @@ class LocalEngine(Engine):
             self._took_back(block.number)
 
     def _took_back(self, number: int, by: int = 1):
-        block = self.blocks.take_back(number, by)
-        if block is not None:
+        for block in self.blocks.take_back(number, by):
             self._drop(block)
 
     def _drop(self, block: Block):

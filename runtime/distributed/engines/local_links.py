@@ -148,8 +148,7 @@ class Link:
             kind, fresh, length, number, group, tag, size = _FRAME.unpack_from(unread, at)
             begin = at + _FRAME.size
             if kind == _RETURNED:
-                block = self.blocks.take_back(number)
-                if block is not None:
+                for block in self.blocks.take_back(number):
                     self._block_dropped(block)
                 at = begin
                 continue

@@ -12,7 +12,7 @@ from ....ir.locks import new_lock
 from ..stores.distributed_errors import DistBackendError
 
 _LEAST = 1 << 16        # bytes of the smallest block
-_KEPT = 1 << 28         # bytes of blocks that are kept for later, in all
+_KEPT = 1 << 28         # bytes of blocks that are kept for later, in all: those that were used last
 
 
 class Block:
@@ -36,6 +36,7 @@ class SharedBlocks:
     def __init__(self):
         self._lock = new_lock()
         self._free: dict[int, list[Block]] = defaultdict(list)
+        self._unused: dict[int, Block] = {}     # the same blocks by number; the one that was used last comes last
         self._lent: dict[int, Block] = {}
         self._kept = self._count = 0
 
@@ -46,6 +47,7 @@ class SharedBlocks:
             free = self._free[size]
             if free:
                 block = free.pop()
+                del self._unused[block.number]
                 self._kept -= size
             else:
                 self._count += 1
@@ -54,19 +56,24 @@ class SharedBlocks:
             self._lent[block.number] = block
         return block
 
-    def take_back(self, number: int, by: int = 1) -> Block | None:
-        """Note that a reader is done; return the block if it is one too many to keep."""
+    def take_back(self, number: int, by: int = 1) -> list[Block]:
+        """Note that a reader is done; return the blocks that are no longer kept."""
         with self._lock:
             block = self._lent[number]
             block.lent -= by
             if block.lent > 0:
-                return None
+                return []
             del self._lent[number]
-            if self._kept + block.size > _KEPT:
-                return block
             self._kept += block.size
             self._free[block.size].append(block)
-            return None
+            self._unused[number] = block
+            dropped = []
+            while self._kept > _KEPT:
+                oldest = self._unused.pop(next(iter(self._unused)))
+                self._free[oldest.size].remove(oldest)
+                self._kept -= oldest.size
+                dropped.append(oldest)
+            return dropped
 
 
 def _memory(size: int) -> int:
