@@ -21,6 +21,7 @@ from .reduce_op import ReduceOp, combine
 
 _NOTE_BYTES = 512           # bytes of a note that other ranks are told where they disagree
 _WHOLE_BYTES = 1 << 13      # up to here every rank gets all arrays, where MPI cannot combine them
+_REDUCED_BYTES = 1 << 23    # bytes that MPI combines at once, which then are in caches
 _WAITS = 0.0003             # seconds of tests without pauses for ranks to come
 _MOVES = 1.0                # seconds of tests without pauses while bytes move
 _GRACE = 0.5                # seconds for the bytes of a rank that has gone since
@@ -224,7 +225,7 @@ class MPIChannel(Channel):
             return out
         if a is not out and (not a.flags.c_contiguous or a.ctypes.data != out.ctypes.data):
             np.copyto(out, a)
-        for piece in self.engine.pieces(out):
+        for piece in self.engine.pieces(out, _REDUCED_BYTES):
             self._do(note, self.comm.Iallreduce, self.MPI.IN_PLACE, [piece, native[0]], native[1])
         if op is ReduceOp.AVG:
             np.divide(out, out.dtype.type(self.group.size()), out=out)

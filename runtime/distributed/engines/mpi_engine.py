@@ -154,11 +154,12 @@ class MPIEngine(Engine):
                 for piece in self.pieces(copy):
                     self._post(other, piece, _BODIES)
 
-    def pieces(self, memory: np.ndarray) -> list:
-        """Return contiguous memory in pieces that one call of MPI takes."""
-        if memory.nbytes <= self.most_bytes:
+    def pieces(self, memory: np.ndarray, size: int = 1 << 62) -> list:
+        """Return contiguous memory in pieces of at most `size` bytes that one call of MPI takes."""
+        size = min(size, self.most_bytes)
+        if memory.nbytes <= size:
             return [memory]
-        flat, most = memory.reshape(-1), self.most_bytes // memory.itemsize
+        flat, most = memory.reshape(-1), size // memory.itemsize
         return [flat[i:i + most] for i in range(0, flat.size, most)]
 
     def _frame(self, kind, channel, note, size, body=b"") -> np.ndarray:
