@@ -20,6 +20,7 @@ Builtin bases stand in parentheses:
 import pickle
 
 NEW_ERRORS: list = []       # functions that are called before an error is made
+_OF_PYTHON = 1 << 9         # the flag of classes that a `class` statement makes
 
 
 class IngotError(Exception):
@@ -28,7 +29,10 @@ class IngotError(Exception):
     def __new__(cls, *args, **kwargs):
         for notice in NEW_ERRORS:
             notice()
-        return super().__new__(cls, *args, **kwargs)
+        builtin = cls
+        while builtin.__flags__ & _OF_PYTHON:
+            builtin = builtin.__base__      # type: ignore[assignment]
+        return builtin.__new__(cls, *args, **kwargs)        # (only the builtin class that lays the object out may make it)
 
 
 class ShapeError(IngotError, RuntimeError, ValueError):

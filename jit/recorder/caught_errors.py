@@ -5,6 +5,7 @@ Their messages and choices show sizes as numbers. So once user code can catch on
 
 import sys
 from functools import lru_cache
+from typing import Any
 
 from ...ir.errors import NEW_ERRORS
 from ...ir.symbols.symbolic import pinned
@@ -20,7 +21,7 @@ def _error_is_new():
     scope = getattr(recorder, "scope", None)
     if scope is None or not scope.numbers:
         return
-    frame = sys._getframe(2)
+    frame: Any = sys._getframe(2)
     while frame is not None and is_within(frame):
         if is_user(frame) and _catches(frame.f_code, frame.f_lasti):
             for number in [*scope.numbers.values()]:
