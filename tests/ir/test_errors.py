@@ -3,10 +3,10 @@
 import pytest
 
 import ingot
-import ingot.distributed  # noqa: F401
-import ingot.export  # noqa: F401
-import ingot.jit  # noqa: F401
-import ingot.multiprocessing  # noqa: F401
+import ingot.distributed
+import ingot.export
+import ingot.jit
+import ingot.multiprocessing
 import private_names  # noqa: F401
 from ingot.ir import errors
 
