@@ -160,29 +160,31 @@ def kinds_of(leaves) -> tuple:
                   for t in leaves])
 
 
+_NOTHING_SHARED: tuple = (None, ())
+
+
 def _leaf_kind(node):
     """Return whether a node is a leaf; the numbers of its hooks, if it has any."""
     return node.__class__ is Leaf and (node.hook_numbers() or True)
 
 
 def sharing(leaves):
-    """Return which arguments share a storage; None if all differ and are on the host. For each, this is the first position with
-    its storage, with its part of it, of itself, and with its base; whether it is that base, and whether writes are unchecked.
-    Arguments on devices add their devices."""
+    """Return (devices, rows, pairs) of arguments; None if all are on the host and share no memory. A row of each tells the
+    first position with its storage, with its part of it, of itself, and with its base; whether it is that base, and whether
+    writes are unchecked. Without a shared storage there are no rows. Pairs overlap in memory without sharing a storage."""
     if not all([t._a.__class__ is not DeviceArray for t in leaves]):  # noqa: C419  (quicker than a generator)
-        return tuple([place_of(t._a) for t in leaves]), _shared(leaves)
-    return _shared(leaves)
+        return tuple([place_of(t._a) for t in leaves]), *_shared(leaves)
+    found = _shared(leaves) if len(leaves) > 1 else _NOTHING_SHARED
+    return None if found == _NOTHING_SHARED else (None, *found)
 
 
-def _shared(leaves):
-    if len(leaves) < 2:
-        return None
+def _shared(leaves) -> tuple:
     first: dict = {}
     for i, t in enumerate(leaves):
         first.setdefault(id(t._storage), i)
     overlaps = overlapping(leaves, leaves)
     if len(first) == len(leaves):
-        return overlaps or None
+        return None, overlaps
     parts: dict = {}
     itself: dict = {}
     bases: dict = {}

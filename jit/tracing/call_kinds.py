@@ -16,6 +16,7 @@ _FEW = "texts, flags and the like count by value: pass few of them, or numbers a
 _KINDS = "every such kind is a recording, so keep them few"
 _GRADIENTS = {None: "a tensor that requires no grad", True: "a leaf that requires grad", False: "a tensor with a history"}
 _SINGLE = (None, Ellipsis, NotImplemented)
+_APART = (None, None, ())       # tensors on the host without shared memory
 _HOOKED = "a leaf with hooks of its own"
 _KEEP = "keep it as it is between calls, or trace a function for each case"
 
@@ -41,7 +42,7 @@ def why_another_kind(parameters, before, now, labels: Labels) -> str:
         if a != b:
             return f"{name} is another one; {_KEEP}"
     if sharing != old_sharing:
-        return "the tensor arguments share memory with each other in another way; pass copies, or always the same views"
+        return f"{_difference_of_sharing(labels, len(tensors), old_sharing, sharing)}; pass copies, or always the same views"
     return _difference_of_tensors(labels, old_tensors, tensors)
 
 
@@ -105,6 +106,27 @@ def _text(spec) -> str:
         return f"a {getattr(spec[0], '__name__', spec[0])}"
     text = repr(_value(spec))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _difference_of_sharing(labels: Labels, count: int, old, new) -> str:
+    """Return in words how the tensors of two calls share memory in other ways, or are on other devices."""
+    (old_devices, old_rows, old_pairs), (devices, rows, pairs) = old or _APART, new or _APART
+    name = labels.of_tensor
+    for i in range(count):
+        if (devices and devices[i]) != (old_devices and old_devices[i]):
+            return f"{name(i)} is on another device"
+        apart = (i, i, i, i, None, None)
+        a, b = old_rows[i] if old_rows else apart, rows[i] if rows else apart
+        if a[0] != b[0]:
+            return (f"{name(i)} shares memory with {name(b[0])}, and did not" if b[0] != i else
+                    f"{name(i)} no longer shares memory with {name(a[0])}")
+        if a[2] != b[2]:
+            return f"{name(i)} is {name(b[2])}, too" if b[2] != i else f"{name(i)} is no longer {name(a[2])}"
+        if old_rows and rows and a != b:
+            return f"{name(i)} is another view of the memory that it shares with {name(b[0])}"
+    changed = sorted({*pairs} ^ {*old_pairs})
+    i, j = changed[0] if changed else (0, 0)
+    return f"{name(i)} and {name(j)} {'overlap in memory, and did not' if (i, j) in pairs else 'no longer overlap in memory'}"
 
 
 def _difference_of_tensors(labels: Labels, old, new) -> str:

@@ -39,7 +39,7 @@ def quick_call(entry, symbols, call):
         return None
     if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None
-    if not (shares_nothing(key[1], leaves) or is_only_repeated(leaves)) or key[3] is not None:
+    if not (shares_nothing(key[1]) or is_only_repeated(leaves)) or key[3] is not None:
         return None
     if not all(_is_plain_array(t._a) for t in leaves):
         return None
@@ -51,15 +51,15 @@ def quick_call(entry, symbols, call):
     return _Writer(entry, call).function(*plain)
 
 
-def shares_nothing(sharing, leaves) -> bool:
+def shares_nothing(sharing) -> bool:
     """Return whether tensors share no memory, by the result of `sharing`."""
-    return sharing is None or (sharing[1] is None and any(t._a.__class__ is DeviceArray for t in leaves))
+    return sharing is None or not (sharing[1] or sharing[2])
 
 
 def is_only_repeated(leaves) -> bool:
     """Return whether tensors share memory only because some of them are given twice."""
     different = list({id(t): t for t in leaves}.values())
-    return len(different) < len(leaves) and shares_nothing(sharing(different), different)
+    return len(different) < len(leaves) and shares_nothing(sharing(different))
 
 
 def _is_plain_array(a) -> bool:

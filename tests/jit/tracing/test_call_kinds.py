@@ -88,3 +88,45 @@ def test_a_reason_names_what_the_function_reads():
     assert said[1].startswith("scale was 2.0, is 3.0 (")
     assert said[2].startswith("scale has another type; ") or said[2].startswith("scale was 3.0, is 3 ("), said
     assert said[3].startswith("place has another dtype (float64, and was float32); "), said
+
+
+def over_one_array():
+    a = np.ones(4, np.float32)
+    return ingot.from_numpy(a)[:3], ingot.from_numpy(a)[1:]
+
+
+def parts(first, second):
+    t = ones(6)
+    return t[first], t[second]
+
+
+def twice():
+    t = ones()
+    return t, t
+
+
+def views():
+    t = ones()
+    return t, t.view(3)
+
+
+APART = lambda: (ones(), ones())
+SHARED = [      # (the arguments at the first call, at the second, what the reason says)
+    (APART, lambda: parts(slice(3), slice(3, 6)), "y shares memory with x, and did not; "),
+    (lambda: parts(slice(3), slice(3, 6)), APART, "y no longer shares memory with x; "),
+    (views, twice, "y is x, too; "),
+    (twice, views, "y is no longer x; "),
+    (lambda: parts(slice(3), slice(3, 6)), lambda: parts(slice(3), slice(0, 3)),
+     "y is another view of the memory that it shares with x; "),
+    (APART, over_one_array, "x and y overlap in memory, and did not; "),
+    (over_one_array, APART, "x and y no longer overlap in memory; "),
+]
+
+
+@pytest.mark.parametrize("first, second, reason", SHARED, ids=[reason.partition("; ")[0] for *_, reason in SHARED])
+def test_a_reason_names_the_arguments_that_share_memory(first, second, reason):
+    call = jit.trace(lambda x, y: x * 2 + y)
+    for arguments in (first(), second()):
+        x, y = arguments
+        assert call(x, y).tolist() == (x * 2 + y).tolist()
+    assert call.stats()["misses"][-1].startswith(reason), call.stats()["misses"]
