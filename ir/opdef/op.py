@@ -117,6 +117,7 @@ class Op:
                                It reads shapes alone. Operators with the trait "updates" raise for an index beyond these
                                bounds, and for nothing else.
     batch                   -> rule of vmap, if it is not implied (`ir/opdef/batch_rules.py`).
+    title                   -> its name in errors, that of the function which users call; `name` if there is none.
     flops                   -> (args, outs, params) -> flops of a contraction (`operations` counts the rest).
     """
 
@@ -134,7 +135,12 @@ class Op:
     by_operand: Callable | None = None
     batch: Any = None  # a way of `ir/opdef/batch_rules.py`, or a function
     bounds: Callable | None = None
+    title: str = ""
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
+
+    def __post_init__(self):
+        if not self.title:
+            object.__setattr__(self, "title", self.name)
 
     def __call__(self, *args, **params):
         bind = BINDERS.get(type(args[0])) or find_binder(args)
@@ -240,14 +246,14 @@ def _both(a, b):
 
 
 def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), by_operand=None,
-       batch=None, bounds=None) -> Op:
+       batch=None, bounds=None, title="") -> Op:
     """Make the record of one operator and enter it in `OPS`."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
     if "float8" not in traits and type(lower) is not View:
         infer = _without_float8(name, infer)
     record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), by_operand, batch,
-                bounds)
+                bounds, title)
     OPS[name] = record
     return record
 

@@ -250,7 +250,7 @@ def after_failure(op, kernel, arrays, params, error):
         finally:
             del error           # else error and frame hold each other, and operands live until the next collection
     if isinstance(error, MemoryError):
-        raise OutOfMemoryError(f"{op.name}: {error}; make the tensors smaller, or free some with del") from error
+        raise OutOfMemoryError(f"{op.title}: {error}; make the tensors smaller, or free some with del") from error
     raise explain(op, arrays, params, error) from error
 
 
@@ -263,7 +263,7 @@ def refusal(op, arrays, params) -> IngotError | None:
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     foreign = [a for a in avals if hasattr(a, "dtype") and not isinstance(a.dtype, DType)]       # tensors of other libraries
     if foreign:
-        return DTypeError(f"{op.name} takes tensors, got {kind_of(foreign[0])}")
+        return DTypeError(f"{op.title} takes tensors, got {kind_of(foreign[0])}")
     try:
         if op.broadcasts:
             shape = broadcast_shapes(*(a.shape for a in avals if isinstance(a, Aval)))
@@ -278,11 +278,11 @@ def explain(op, arrays, params, error) -> Exception:
     """Return the ingot error for a kernel that raised: the shape rule's message if it has one."""
     refused = refusal(op, arrays, params)
     if refused is not None:
-        return refused if str(refused).startswith(op.name) else type(refused)(f"{op.name}: {refused}")
+        return refused if str(refused).startswith(op.title) else type(refused)(f"{op.title}: {refused}")
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     options = ", ".join(f"{k}={v!r}" for k, v in params.items())
     kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
-    return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + options if options else ''}) failed: {error}")
+    return kind(f"{op.title}({', '.join(map(str, avals))}{', ' + options if options else ''}) failed: {error}")
 
 
 # Views.

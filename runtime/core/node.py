@@ -31,7 +31,7 @@ class Freed:
     """Placeholder for saved values that a backward has used up."""
 
     def unpack(self, node):
-        raise AutogradError(f"backward went through {node.op.name} a second time, but what it had saved is freed after the "
+        raise AutogradError(f"backward went through {node.op.title} a second time, but what it had saved is freed after the "
                             "first; call the first backward with retain_graph=True")
 
 
@@ -400,7 +400,7 @@ def overwritten_error(node, storage, version) -> AutogradError:
     writer = storage.writer
     by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
     made = f" (recorded at {node.line[0]}:{node.line[1]})" if node.line else ""
-    return AutogradError(f"{node.op.name} saved a tensor for its gradient{made}, and it was then overwritten {by}: it is at "
+    return AutogradError(f"{node.op.title} saved a tensor for its gradient{made}, and it was then overwritten {by}: it is at "
                          f"version {storage.version}, expected {version}. Use the out-of-place form there, or clone() before "
                          "writing.")
 
@@ -554,7 +554,7 @@ def renew(node, storage):
         if t is None or (i == 2 and "reads_turned_weight" in node.op.traits):       # a view, which keeps the old data
             continue
         if not _reads_operand(node.op, node.saved, i):
-            raise AutogradError(f"{node.op.name} saved a tensor for its gradient, whose .data was set since: the gradient "
+            raise AutogradError(f"{node.op.title} saved a tensor for its gradient, whose .data was set since: the gradient "
                                 "would be one of values that were not computed with. Set it after backward(), give the "
                                 "function a clone() to keep the old values, or write the new ones in place "
                                 "(t.data.copy_(new)).")
@@ -582,10 +582,10 @@ def successor(storage, array, edge):
 def checked(node, t, before):
     """Return a leaf whose data were set, if it can replace the saved array `before`; raise if it cannot."""
     if t._a.__class__ is not before.__class__ or t._a.shape != before.shape or t._a.dtype != before.dtype:
-        raise AutogradError(f"{node.op.name} saved a tensor for its gradient, and its .data was then set to {t.aval} in "
+        raise AutogradError(f"{node.op.title} saved a tensor for its gradient, and its .data was then set to {t.aval} in "
                             f"place of {before.dtype}{list(before.shape)}; set it after backward()")
     if t._data_version is not None and t._storage.was_overwritten(t._data_version):
-        raise AutogradError(f"{node.op.name} saved a tensor for its gradient, whose .data was then set and overwritten in "
+        raise AutogradError(f"{node.op.title} saved a tensor for its gradient, whose .data was then set and overwritten in "
                             "place. Use the out-of-place form there, or clone() before writing.")
     return t
 

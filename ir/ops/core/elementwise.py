@@ -31,19 +31,20 @@ neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number
 
 add_scaled = elementwise("add_scaled", lambda x, y, n: x + y * n,
                          (lambda g, out, x, y, n: g, lambda g, out, x, y, n: mul(g, n), lambda g, out, x, y, n: mul(g, y)),
-                         takes="real_float", doc="x + y * n")
+                         takes="real_float", doc="x + y * n", title="add")
 blend = elementwise("blend", lambda x, y, n, m: x * n + y * m,
                     (lambda g, out, x, y, n, m: mul(g, n), lambda g, out, x, y, n, m: mul(g, m),
                      lambda g, out, x, y, n, m: mul(g, x), lambda g, out, x, y, n, m: mul(g, y)),
-                    takes="real_float", doc="x * n + y * m, as running averages move")
+                    takes="real_float", doc="x * n + y * m, as running averages move", title="batch_norm")
 add_product = elementwise("add_product", lambda x, y, z, n: x + y * z * n,
                           (lambda g, out, x, y, z, n: g, lambda g, out, x, y, z, n: mul(mul(g, n), z),
                            lambda g, out, x, y, z, n: mul(mul(g, n), y), lambda g, out, x, y, z, n: mul(g, mul(y, z))),
-                          takes="real_float", doc="x + y * z * n")
+                          takes="real_float", doc="x + y * z * n", title="addcmul")
 add_quotient = elementwise("add_quotient", lambda x, y, z, n: x + y / z * n,
                            (lambda g, out, x, y, z, n: g, lambda g, out, x, y, z, n: div(mul(g, n), z),
                             lambda g, out, x, y, z, n: neg(mul(mul(g, n), div(div(y, z), z))),
-                            lambda g, out, x, y, z, n: mul(g, div(y, z))), takes="real_float", doc="x + y / z * n")
+                            lambda g, out, x, y, z, n: mul(g, div(y, z))), takes="real_float", doc="x + y / z * n",
+                           title="addcdiv")
 
 
 def _zeros(g):
@@ -55,7 +56,7 @@ _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
 floor_divide = elementwise("floor_divide", scalar_functions.floor_divide, _FLAT, takes="real_number",
                            traits=("refuses_integers",), doc="The quotient rounded down.")
 trunc_divide = elementwise("trunc_divide", scalar_functions.trunc_divide, _FLAT, takes="real_number",
-                           traits=("refuses_integers",), doc="The quotient rounded to zero.")
+                           traits=("refuses_integers",), doc="The quotient rounded to zero.", title="div")
 remainder = elementwise("remainder", scalar_functions.remainder,
                         (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor_divide(x, y)))), takes="real_number",
                         traits=("refuses_integers",), doc="x - floor(x / y) * y, with the sign of y.")

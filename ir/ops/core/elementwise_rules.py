@@ -133,14 +133,16 @@ def numbers_of(body) -> frozenset:
     return frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
 
 
-def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True):
+def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True, title=""):
     """Return the record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
     accept, wants = ACCEPT[takes]
-    rule = infer_same(name, accept, wants, dt.bool_ if gives == "bool" else None)
+    said = title or name
+    rule = infer_same(said, accept, wants, dt.bool_ if gives == "bool" else None)
     kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
-    ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name,
-                    name if takes in _NO_BOOL else "")
-    return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)
+    ref = reference(fn, widens, "" if "float8" in traits else said, "" if accept(dt.complex64) else said,
+                    said if takes in _NO_BOOL else "")
+    return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc,
+              title=title)
 
 
 def check_pair(name, x, y):

@@ -76,21 +76,23 @@ def common_with_numbers(name, args):
     return like
 
 
-def pointwise(name, body, ref, vjp, *, doc, traits=(), wants=wants_float):
+def pointwise(name, body, ref, vjp, *, doc, traits=(), wants=wants_float, title=""):
     """Return the record of a function of arguments of one floating point dtype and shape. Parameters of `body` are numbers."""
 
+    said = title or name
+
     def infer(*args, **params):
-        like = common_with_numbers(name, args)
+        like = common_with_numbers(said, args)
         for what, number in params.items():
             check_element(number, like.dtype, what)
-        wants(name, like)
+        wants(said, like)
         return like
 
     def exact(*args, **params):
         return np.asarray(ref(*args, **params), args[0].dtype)
 
     return op(name, infer=infer, ref=in_single(exact), vjp=vjp, lower=Composite(in_wide(body)),
-              traits=("takes_float", "pointwise", *traits), doc=doc, numbers=numbers_of(body), batch=LEADING)
+              traits=("takes_float", "pointwise", *traits), doc=doc, numbers=numbers_of(body), batch=LEADING, title=title)
 
 
 # Between two values.

@@ -31,7 +31,8 @@ softplus = elementwise("softplus", lambda x: np.maximum(x, 0) + _log1p_exp(x),
                        (lambda g, out, x: ew.mul(g, ew.sigmoid(x)),), takes="real_float",
                        traits=("wide_on_gpu",), doc="log(1 + exp(x))")
 log_sigmoid = elementwise("log_sigmoid", lambda x: np.minimum(x, 0) - _log1p_exp(x),
-                          (lambda g, out, x: ew.mul(g, ew.sigmoid(ew.neg(x))),), takes="real_float", doc="log(sigmoid(x))")
+                          (lambda g, out, x: ew.mul(g, ew.sigmoid(ew.neg(x))),), takes="real_float", doc="log(sigmoid(x))",
+                          title="logsigmoid")
 
 
 def _silu_vjp(g, out, x):

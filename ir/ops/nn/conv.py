@@ -57,18 +57,18 @@ def _infer_conv(x, w, b, *, stride, padding, dilation, groups):
 
 
 def _infer_input_grad(g, w, *, size, stride, padding, dilation, groups):
-    _check_dtypes("conv_input_grad", g, w)
-    check_sizes(size, "conv_input_grad: size")
-    check_int(groups, "conv_input_grad: groups", 1)
+    _check_dtypes("conv_transpose", g, w)
+    check_sizes(size, "conv_transpose: size")
+    check_int(groups, "conv_transpose: groups", 1)
     if g.ndim != w.ndim or g.ndim != len(size) + 2:
-        raise ShapeError(f"conv_input_grad: {g} and weight {w} must have the same number of dimensions, for a result of {size}")
+        raise ShapeError(f"conv_transpose: {g} and weight {w} must have the same number of dimensions, for a result of {size}")
     if g.shape[1] != w.shape[0] or w.shape[0] % groups:
-        raise ShapeError(f"conv_input_grad: {g} has {g.shape[1]} channels, weight {w} is for {w.shape[0]}, groups={groups} "
+        raise ShapeError(f"conv_transpose: {g} has {g.shape[1]} channels, weight {w} is for {w.shape[0]}, groups={groups} "
                          "must divide them")
     out = g.with_shape((g.shape[0], w.shape[1] * groups, *size))
-    counts = check_windows("conv_input_grad", out, w.shape[2:], stride, padding, dilation)
+    counts = check_windows("conv_transpose", out, w.shape[2:], stride, padding, dilation)
     if counts != g.shape[2:]:
-        raise ShapeError(f"conv_input_grad: a convolution of {out} with {w} gives {counts}, not the {g.shape[2:]} of {g}")
+        raise ShapeError(f"conv_transpose: a convolution of {out} with {w} gives {counts}, not the {g.shape[2:]} of {g}")
     return out
 
 
@@ -267,7 +267,7 @@ conv_weight_grad = op(
 
 
 def _infer_im2col(x, *, kernel, stride, padding, dilation):
-    counts = check_windows("im2col", x, kernel, stride, padding, dilation)
+    counts = check_windows("unfold", x, kernel, stride, padding, dilation)
     return x.with_shape((x.shape[0], x.shape[1] * prod(kernel), prod(counts)))
 
 
@@ -278,13 +278,13 @@ def _im2col(x, *, kernel, stride, padding, dilation):
 
 
 def _infer_col2im(columns, *, size, kernel, stride, padding, dilation):
-    check_sizes(size, "col2im: size")
-    if columns.ndim != 3 or columns.shape[1] % prod(check_ints(kernel, "col2im: kernel", least=1)):
-        raise ShapeError(f"col2im takes columns (N, C * {prod(kernel)}, windows) for kernel {kernel}, got {columns}")
+    check_sizes(size, "fold: size")
+    if columns.ndim != 3 or columns.shape[1] % prod(check_ints(kernel, "fold: kernel", least=1)):
+        raise ShapeError(f"fold takes columns (N, C * {prod(kernel)}, windows) for kernel {kernel}, got {columns}")
     out = columns.with_shape((columns.shape[0], columns.shape[1] // prod(kernel), *size))
-    counts = check_windows("col2im", out, kernel, stride, padding, dilation)
+    counts = check_windows("fold", out, kernel, stride, padding, dilation)
     if prod(counts) != columns.shape[2]:
-        raise ShapeError(f"col2im of {columns}: a result of {size} has {prod(counts)} windows {counts} of kernel {kernel}, not "
+        raise ShapeError(f"fold of {columns}: a result of {size} has {prod(counts)} windows {counts} of kernel {kernel}, not "
                          f"{columns.shape[2]}")
     return out
 

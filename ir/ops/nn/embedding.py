@@ -151,9 +151,9 @@ def _bag_of(offsets, *, size):
 
 
 def _infer_bag_of(offsets, *, size):
-    check_sizes((size,), "bag_of: size")
+    check_sizes((size,), "embedding_bag: size")
     if offsets.ndim != 1 or not offsets.dtype.is_integer:
-        raise ShapeError(f"bag_of takes a row of integer offsets, got {offsets}")
+        raise ShapeError(f"embedding_bag takes a row of integer offsets, got {offsets}")
     return offsets.with_shape((size,))
 
 

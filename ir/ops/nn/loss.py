@@ -124,7 +124,7 @@ def _check_classes(name, target, classes, ignore_index):
 
 
 def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
-    _check_classes("class_weight", target, classes, ignore_index)
+    _check_classes("a loss of classes", target, classes, ignore_index)
     check_dtype(dtype, "class_weight: dtype")
     if weight is not None and weight.shape != (classes,):
         raise ShapeError(f"a class weight has one element for each of the {classes} classes, got {weight}")
@@ -419,7 +419,7 @@ def _by_target(g, out, x, target):
 
 cross_entropy_of_probability = pointwise(
     "cross_entropy_of_probability", _probability_body, _probability_loss, (_by_probability, _by_target),
-    traits=("autocast_wide",), doc="-(t log x + (1 - t) log(1 - x)), each log at least -100.")
+    traits=("autocast_wide",), title="binary_cross_entropy", doc="-(t log x + (1 - t) log(1 - x)), each log at least -100.")
 
 
 def _logit_body(x, target):

@@ -430,8 +430,8 @@ batch_norm = op("batch_norm", infer=_infer_batch_norm, ref=_batch_norm, vjp=_bat
 
 
 def _infer_train(x, w, b, *, eps):
-    check_number(eps, "batch_norm_train: eps")
-    _check_channels("batch_norm_train", x, weight=w, bias=b)
+    check_number(eps, "batch_norm: eps")
+    _check_channels("batch_norm", x, weight=w, bias=b)
     stat = x.with_shape(x.shape[1:2]).with_dtype(dt.accumulator(x.dtype))
     return x, stat, stat
 
