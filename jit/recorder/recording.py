@@ -2,9 +2,9 @@
 
 import weakref
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
+from ...ir.cached_property import cached_property
 from ...ir.graph.graph import Builder, Value
 from ...ir.symbols.scope import Scope
 from ...runtime.core.composite_tensors import PARTS

@@ -321,7 +321,7 @@ class Named:
     line = None
 
     def __init__(self, name):
-        self.name = name
+        self.name = self.title = name
 
     op = property(lambda self: self)
 
