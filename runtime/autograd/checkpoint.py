@@ -8,7 +8,7 @@ from ...ir.blocks import block
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ..core.composite_tensors import values_in
 from ..core.device import EVERYWHERE
-from ..core.node import overwritten_error
+from ..core.node import Named, overwritten_error
 from ..core.random import get_rng_state, set_rng_state
 from ..core.tensor import Tensor
 from ..pytree.pytree import tree_leaves
@@ -154,16 +154,7 @@ class _Frame:
 
 def _require_unwritten(storage, version):
     if storage.was_overwritten(version):
-        raise overwritten_error(_Checkpointed, storage, version)
-
-
-class _Checkpointed:
-    """Node stand-in with a name for errors."""
-
-    class op:
-        name = "checkpoint"
-
-    line = None
+        raise overwritten_error(Named("checkpoint"), storage, version)
 
 
 def _checked(saved):
