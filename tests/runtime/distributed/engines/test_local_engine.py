@@ -18,7 +18,7 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
-from ingot.runtime.distributed.engines import local_engine
+from ingot.runtime.distributed.engines import local_channel, local_engine
 from ingot.runtime.distributed.engines.engine import COLLECTIVES, Run
 from ingot.runtime.distributed.engines.local_engine import LocalEngine
 from ingot.runtime.distributed.engines.local_links import INLINE_BYTES
@@ -100,6 +100,34 @@ def test_what_is_too_much_to_keep_goes_back_to_the_system(pair, monkeypatch):
         first.send([1], (0, 0), "n", data(1))
         got(second, 0)
     assert first.blocks._kept <= 1 << 20 and len(second.links[0]._theirs) <= 1 and not first.blocks._lent
+
+
+def test_memory_that_was_used_last_is_kept(pair, monkeypatch):
+    """Memory of earlier sizes makes room."""
+    monkeypatch.setattr("ingot.runtime.distributed.engines.shared_blocks._KEPT", 1 << 20)
+    first, second = pair
+    for size in [1 << 19, 1 << 18, *[1 << 20] * 5]:
+        first.send([1], (0, 0), "n", data(size, 1))
+        assert np.array_equal(got(second, 0).body, data(size, 1))
+        second.send([0], (0, 0), "n", data(1))       # returns it
+        got(first, 1)
+    assert first.blocks._count == 3 and [b.size for b in first.blocks._unused.values()] == [1 << 20]
+
+
+def _in_pieces(rank):
+    found = []
+    for local_channel._PIECE in (1 << 30, 1 << 17):
+        for op in (dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.AVG):
+            ingot.manual_seed(rank)
+            t = ingot.randn(3, 33_333)
+            dist.all_reduce(t, op)
+            found.append(t)
+    assert all(map(ingot.equal, found[:3], found[3:]))
+    assert {b.size for b in dist.group.WORLD.engine.blocks._unused.values()} == {1 << 19, 1 << 17}
+
+
+def test_large_arrays_are_combined_in_pieces():
+    ranks.run(2, _in_pieces)
 
 
 def test_a_full_socket_holds_up_nobody(pair):
