@@ -60,7 +60,7 @@ class AliasTable:
             if cell.version:                    # the only one, written where that changes no history
                 whole = storage.cell
                 whole.value, whole.version = assign_view(whole.value, cell.value, chain=chains[id(cell)]), cell.version
-                whole.began, whole.by_root = cell.began, cell.by_root
+                whole.began, whole.by_root, whole.is_checked = cell.began, cell.by_root, cell.is_checked
         self._redirect(storage.cell, chains)
         self.joined.update({id(root): position for position, root in zip(positions, roots)})
         self.wholes[storage.cell.source] = positions

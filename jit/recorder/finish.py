@@ -96,7 +96,7 @@ def _write_of(recorder, cell) -> Write:
     before = recorder.inputs.histories.get(position)
     has_rule = before is not None and type(before) is not Leaf
     return Write(max(storage.version - cell.began - len(left), 1), is_unchecked, has_rule and cell.by_root and not is_unchecked,
-                 _has_new_history(recorder, position, root))
+                 cell.is_checked or _has_new_history(recorder, position, root))
 
 
 def _add_rewritten(recorder, results, outputs) -> list:

@@ -332,6 +332,9 @@ class Recorder:
         has_history = base_of(dst)._node is not None or (isinstance(src, Tensor) and src._node is not None)
         if has_history and tls.m.grad and self.aliases.is_part(dst):
             self.aliases.join(dst._storage)
+        cell, history = self.link(dst).cell, base_of(dst)._node
+        if tls.m.grad and history is not None and history is self.inputs.histories.get(cell.source):
+            cell.is_checked = True
 
     def wrote(self, dst: Tensor, src):
         self.builder.line = self.here()

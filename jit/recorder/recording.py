@@ -26,6 +26,7 @@ class Cell:
     constant: Any = None        # array of a constant that nobody has read yet
     began: int = 0              # version of memory from outside when it came in
     by_root: bool = True        # whether the first write to it was one to its root, or to a view of that
+    is_checked: bool = False    # whether the history with which it came in had to allow a write
 
 
 class Link:
@@ -134,13 +135,13 @@ class Write:
     count           number of writes
     unchecked       all went through `.data`
     rescues         the rule behind the tensor may want a copy first (`rescue_result`)
-    rewrites        the tensor has another history from now on
+    checks          the history with which the tensor comes in must allow a write
     """
 
     count: int
     unchecked: bool
     rescues: bool
-    rewrites: bool
+    checks: bool
 
 
 @dataclass

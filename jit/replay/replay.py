@@ -157,7 +157,7 @@ class Replay:
         """Prepare the histories of inputs for writes, which the job may do itself."""
         for position in finish.prepared:
             t, write = self.tensors[position], finish.writes[position]
-            if write.rewrites:
+            if write.checks:
                 check_history(t, "a traced function")
             if write.rescues:
                 rescue_result(base_of(t))

@@ -154,7 +154,7 @@ class Finish:
     @cached_property
     def prepared(self) -> list:
         """Positions of inputs whose history takes part in the writes."""
-        return [position for position, write in self.writes.items() if write.rescues or write.rewrites]
+        return [position for position, write in self.writes.items() if write.rescues or write.checks]
 
     @property
     def old_values(self) -> list:

@@ -703,3 +703,40 @@ def test_hooks_store_and_read_through_their_modules():
 
     (want, _), (got, stats) = weights(lambda fn: fn), weights(jit.trace)
     assert got == want and stats["compiles"] == 3 and stats["unrecorded"] == 0     # without lists, without gradients, and then
+
+
+def detached(t):
+    t.detach_()
+
+
+# Functions that write to a tensor which requires grad, and leave it another history than that of the write, or none.
+WRITERS = {
+    "detached": lambda t: detached(t.add_(1)),
+    "a part": lambda t: detached((t[:1].mul_(2), t)[1]),
+    "twice": lambda t: detached(t.mul_(2).copy_(ingot.zeros(2))),
+    "a part as well": lambda t: detached((t.view(2).add_(1), t.mul_(2), t)[2]),
+    "with another history": lambda t: t.mul_(3),
+    "under no_grad": lambda t: detached(ingot.no_grad()(t.mul_)(2)),
+}
+
+
+@pytest.mark.parametrize("is_argument", [False, True])
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("order", [(0, 0, 1, 1, 0), (1, 0, 1, 0, 0), (0, 1, 0, 1)])
+def test_a_write_raises_where_the_history_of_the_tensor_does_not_allow_it(order, writer, is_argument):
+    def life(wrap):
+        w, t, found = ingot.ones(2, requires_grad=True), ingot.zeros(2), []
+        fn = wrap(lambda x: WRITERS[writer](x if is_argument else t))
+        for is_leaf in order:
+            t.detach_()
+            t.copy_(ingot.tensor([2.0, 3.0]) if is_leaf else w * 2)
+            t.requires_grad_()
+            try:
+                fn(t if is_argument else w)
+                found.append("")
+            except AutogradError:
+                found.append("raised")
+            found += [t.tolist(), t.requires_grad, t.is_leaf]
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
