@@ -14,6 +14,7 @@ from ...ir.dtype import DType
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
 from ...ir.opdef.aval import Aval
+from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device import Device
@@ -132,7 +133,7 @@ class Memory:
     cell      of the memory, as the recorder knows it
     uses      the `Use` of each node that saved it
     savers    nodes that saved it
-    values    saved values that lie in it
+    values    saved values that lie in it, each with the same value as a view of the memory's current one
     rescued   whether a write to the result copies the saved values first, since its own node alone, or that of its base, saved
               them (trait "rescued")
     """
@@ -194,7 +195,7 @@ class SharedMemory(NamedTuple):
     number).
 
     whole     the value of all of it at the end of the call; None if no tensor is all of it
-    values    saved values in it
+    values    saved values in it, each with the same value as a view of `whole`
     uses      the `Use` of each node that saved it
     is_apart  whether nodes saved some of these values in other memory, too: a replay keeps copies of them
     """
@@ -204,7 +205,7 @@ class SharedMemory(NamedTuple):
     results: frozenset
     rescued: bool
     whole: Value | None
-    values: tuple
+    values: dict
     uses: frozenset = frozenset()
     is_apart: bool = False
 
@@ -245,7 +246,7 @@ def _slots_in(saved) -> list:
 
 
 def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:
-    cell, saved = memory.cell, tuple(memory.values)
+    cell, saved = memory.cell, memory.values
     if recorder.inputs.is_from(cell, *OUTSIDE):
         is_lost = id(cell.root) in recorder.swaps.swapped
         return SharedMemory("input", cell.source, memory.results, False, None if is_lost else cell.value, saved)
@@ -260,6 +261,14 @@ def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:
     found = whole[0] if whole else at[0]
     kind = "result" if outputs[found].whole is None else "whole"
     return SharedMemory(kind, found, memory.results, memory.rescued, cell.value if whole else None, saved)
+
+
+def _in_memory(value, link) -> Value:
+    """Return the current value of a tensor as a view of that of its memory: a write to a view leaves it a value of its own."""
+    whole, v = link.cell.value, value
+    while v is not whole and v.node is not None and v.node.op.is_view:
+        v = v.node.inputs[0]
+    return value if v is whole else run_chain(whole, link.chain)
 
 
 def tape_of(recorder, results) -> Tape:
@@ -439,7 +448,7 @@ class _Reader:
                 is_whole = t._storage.__dict__.get("cell") is link.cell     # not one of several inputs over it
                 key = id(t._storage if is_whole else link.cell)
                 _, memory = self._memories.setdefault(key, (len(self._memories), Memory(link.cell)))
-                memory.values[r.value_of(t)] = None
+                memory.values[r.value_of(t)] = _in_memory(r.value_of(t), link)
 
     def _saved(self, value, traced, memories, guards):
         if type(value) is tuple:
@@ -450,7 +459,7 @@ class _Reader:
             current = self._recorder.gradients.saved_value(traced, guards)
             memory = memories.get(id(traced.storage))
             if memory is not None:
-                self._memories[id(traced.storage)][1].values[current] = None
+                self._memories[id(traced.storage)][1].values[current] = _in_memory(current, traced.link)
             return Slot(current, memory)
         if hasattr(value, "strides"):
             self._refusal = "a saved value is no part of the recording"

@@ -151,7 +151,7 @@ class Differential:
         memories = [m for m in back.memories if m is not None and not m.is_apart]
         views = _views_of_shared(nodes, everything, memories)
         nodes = [*dict.fromkeys([n for steps in views.values() for n in steps]), *nodes]
-        own = {v for n in nodes for v in n.outputs}
+        own = {*views, *[v for n in nodes for v in n.outputs]}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
                                 + [v for v in (*everything, *values_for_users(back.tape)) if v not in own])
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
@@ -159,6 +159,7 @@ class Differential:
         roots = {m.whole: m for m in memories if m.whole is not None and (m.kind != "input" or m.whole.node is not None)}
         shared = [(m.kind, m.position, slots[v]) for v, m in roots.items() if v in numbers and v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
+        numbers.update([(v, numbers[steps[-1].outputs[0]]) for v, steps in views.items()])
         jobs = _Jobs(recording, nodes, numbers, there)
         leads = _reach(nodes, back.seeds)
         passing = {i: (len(there) + n, leads.get(v, frozenset())) for n, (i, v) in enumerate(back.passing.items())}
@@ -173,7 +174,7 @@ class Differential:
         still = [position for position, o in recording.rebinds if not o.rewritten] if rewritten else []
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
                             [back.reach[p] for p in back.gradients], jobs, passing,
-                            [m and m._replace(whole=None, values=()) for m in back.memories], shared,
+                            [m and m._replace(whole=None, values={}) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
                             rewritten, bare, still, starts, back.errors, back.read)
 
@@ -188,7 +189,7 @@ class Differential:
 
     @cached_property
     def all_results(self) -> tuple:
-        """What a backward from all results to all ends goes from and to, as in `Use`."""
+        """The results and ends of a backward from all results to all ends, as in `Use`."""
         return frozenset(range(len(self.seeds))), None
 
     @cached_property
@@ -237,7 +238,7 @@ def _views_of_shared(nodes, values, memories) -> dict:
     for memory in memories:
         for value in read.intersection(memory.values):
             steps: list = []
-            v = value
+            v = memory.values[value]
             while v is not memory.whole and v.node is not None and v.node.op.is_view:
                 steps.append(v.node)
                 v = v.node.inputs[0]

@@ -28,7 +28,32 @@ def over_both(x, w):
     return y * y, z * z, y, z
 
 
+def written_view(x, w):
+    y = x * w
+    v = y[1:]
+    v.mul_(w[1:] + 3)
+    return y, v.sin() * v, v[None]
+
+
+def written_view_of_input(x, w):
+    v = x.view(3, 1)[1:]
+    v.copy_((w * w)[1:, None])
+    v.add_(1)
+    return (v.sin() * v)[..., 0], v[0]
+
+
+def hook_on_a_written_view(x, w):
+    y = x * w
+    v = y.view(-1)
+    v.register_hook(lambda g: g * v.detach())
+    v.copy_(v * 2)
+    return v[None], (v * 1)[None]
+
+
 FUNCTIONS = {
+    "a written view": written_view,
+    "a written view of an argument": written_view_of_input,
+    "a hook that reads a written view": hook_on_a_written_view,
     "a result of a write, and a factor": lambda x, w: (x.mul_(w).exp_(), x * w)[1:],
     "a result, and the same elsewhere": into_new,
     "two results": over_both,
