@@ -7,7 +7,7 @@ from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.memory_order import overlapping
-from .alias_table import share_inputs, share_memory
+from .alias_table import Part, share_inputs, share_memory
 from .backward import backward_of, is_freed, key_of
 from .inputs import OUTSIDE, overlap_error
 from .outputs import output_of
@@ -149,6 +149,36 @@ def _tape_views(recorder, results, outputs):
                 edge = node.edges[0]
             if is_one_of_many or is_other or key_of(edge) != key_of(recorder.inputs.histories.get(o.source)):
                 outputs[i] = replace(o, taped=True)
+    _join_histories(recorder, results, outputs)
+
+
+def _join_histories(recorder, results, outputs):
+    """Let the histories of results that are views of inputs go on from other such results, or from arguments that became views,
+    where they do so in eager code: gradients arrive there."""
+    link = recorder.link
+    found = {key_of(t._node): (t, i, None) for i, (t, o) in enumerate(zip(results, outputs)) if _has_view_history(t, o)}
+    found.update([(key_of(t._node), (t, None, position)) for t, _ in recorder.links.live() if t._node is not None
+                  for position in (recorder.aliases.joined.get(id(t)),) if position is not None])
+    for i, (t, o) in enumerate(zip(results, outputs)):
+        if not _has_view_history(t, o):
+            continue
+        edge = source_of(t._node)[0].edges[0]
+        while edge is not None and type(edge) is not Leaf and key_of(edge) not in found and source_of(edge)[0].op.is_view:
+            edge = source_of(edge)[0].edges[0]
+        below, number, position = found.get(key_of(edge), (None, None, None))
+        if below is None or link(below).cell is not link(t).cell:
+            continue
+        count = len(link(below).chain)
+        if link(t).chain[:count] == link(below).chain:
+            chain = link(t).chain[count:]
+            outputs[i] = (replace(o, part=Part(number, chain, True, requires_grad=True)) if position is None
+                          else replace(o, source=position, chain=chain))
+
+
+def _has_view_history(t, o) -> bool:
+    """Return whether a replay gives a result the history of a view of an input."""
+    return o.source is not None and o.requires_grad and bool(o.chain) and not (o.same or o.taped or o.freed) and (
+        o.part is o.itself is o.leaf is None)
 
 
 def _check_hooks_of_views(recorder, results, outputs):

@@ -218,6 +218,14 @@ def number_of(gradient, results) -> int | None:
     return len(results) - 1
 
 
+def parts_of(outputs) -> list:
+    """Return (number, output) of the results that are made of others, each behind the one of which it is made."""
+    def depth(o):
+        return 0 if o.part is None else 1 + depth(outputs[o.part.of])
+
+    return sorted([(i, o) for i, o in enumerate(outputs) if o.part is not None], key=lambda part: depth(part[1]))
+
+
 def attach_results(outputs, results):
     """Set the gradients and attributes of tensors that were made anew."""
     for o, t in zip(outputs, results):

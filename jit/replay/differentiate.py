@@ -17,11 +17,12 @@ from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf, Node, Output, aval_of, hooks_of, new_number, next_functions, source_of
 from ...runtime.core.tensor import wrap
-from ...runtime.core.writes import rewrite_history
+from ...runtime.core.writes import chain_history, rewrite_history
 from ...runtime.state.structure import add_hook
 from ..guards.expectation import is_expectation
 from ..guards.snapshot import looks_like, snapshot
 from ..recorder.backward import key_of
+from ..recorder.outputs import parts_of
 from ..recorder.tape import input_end, result_end
 from .compile_segment import Region, Result
 from .restore_tape import SavedView, reads_of_call, restored, values_for_users
@@ -104,6 +105,8 @@ class Differential:
     tape       eager nodes behind the results, over the backward's slots
     rewritten  indices of outputs that are inputs whose history goes on
     bare       indices of new views of these, made under no_grad() after the last write
+    behind     [(index, index of the result or None, position of the input, views)] of views of these whose history goes on
+               from another such view
     still      positions of inputs that get other memory, perhaps that of a rewritten one, and keep their history
     starts     {number of a wanted gradient that is a sum: slot of the gradient that arrived at its input before}
     seeds      slots of the incoming gradients
@@ -127,6 +130,7 @@ class Differential:
     tape: Any
     rewritten: frozenset
     bare: list
+    behind: list
     still: list
     starts: dict
     errors: list                        # `RecordedError`s: leaves get the gradients that came before
@@ -155,11 +159,11 @@ class Differential:
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
                                 + [v for v in (*everything, *values_for_users(back.tape)) if v not in own])
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
+        numbers.update([(v, numbers[steps[-1].outputs[0]]) for v, steps in views.items()])
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         roots = {m.whole: m for m in memories if m.whole is not None and (m.kind != "input" or m.whole.node is not None)}
         shared = [(m.kind, m.position, slots[v]) for v, m in roots.items() if v in numbers and v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
-        numbers.update([(v, numbers[steps[-1].outputs[0]]) for v, steps in views.items()])
         jobs = _Jobs(recording, nodes, numbers, there)
         leads = _reach(nodes, back.seeds)
         passing = {i: (len(there) + n, leads.get(v, frozenset())) for n, (i, v) in enumerate(back.passing.items())}
@@ -171,12 +175,13 @@ class Differential:
         bare = [i for i, o in enumerate(outputs) if not o.requires_grad and (
             (o.source in sources and o.itself is None and not (o.same or o.detached))
             or (o.part is not None and o.part.is_view and o.part.of in rewritten))]
+        behind = _behind(recording, outputs) if rewritten else []
         still = [position for position, o in recording.rebinds if not o.rewritten] if rewritten else []
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
                             [back.reach[p] for p in back.gradients], jobs, passing,
                             [m and m._replace(whole=None, values={}) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            rewritten, bare, still, starts, back.errors, back.read)
+                            rewritten, bare, behind, still, starts, back.errors, back.read)
 
     def errors_of(self, going, ends) -> list:
         """Return the errors that a backward from some results to some ends (None: to all) raises."""
@@ -219,6 +224,15 @@ class Differential:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
         there = {i for i, g in enumerate(slots) if g is not None}
         return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
+
+
+def _behind(recording, outputs) -> list:
+    """Return `Differential.behind`, each result behind the one from which its history goes on."""
+    joined = {part for parts in recording.joined.values() for part in parts}
+    views = [(i, o) for i, o in enumerate(outputs) if o.requires_grad and not (o.same or o.has_history)]
+    of_inputs = [(i, None, o.source, o.chain) for i, o in views if o.source in joined and o.part is None]
+    return of_inputs + [(i, o.part.of, None, o.part.chain) for i, o in parts_of(outputs)
+                        if (i, o) in views and o.source is not None and o.part.requires_grad]
 
 
 def _reach(nodes, seeds) -> dict:
@@ -671,5 +685,8 @@ def attach(differential, replay, results, ends, before):
             results[i]._node = Output(node, k)
     for i in differential.bare:
         results[i]._node = None
+    for i, number, position, chain in differential.behind:
+        below = tensors[position] if number is None else results[number]
+        results[i]._node = chain_history(below, replay.plain(chain))
     for at, history in zip(differential.still, histories):
         tensors[at]._node = history

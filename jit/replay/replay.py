@@ -271,8 +271,9 @@ class Replay:
         if finish.rebinds:
             self._rebind(finish, work, arrays, made, before)
             for i, (slot, o) in enumerate(finish.outputs):
-                if o.is_late:
+                if o.is_late and o.part is None:
                     made[i] = self._result(slot, o, None, arrays)
+            self._make_parts([(i, o) for i, o in finish.parts if o.is_late], made)
         attach_results([o for _, o in finish.outputs], made)
         if finish.differential is not None:
             attach(finish.differential, self, made, self._ends, before)
@@ -306,13 +307,17 @@ class Replay:
                 self._give_gradient(position, None if g is None else wrap(self._value(g.values[0], at[0], arrays)))
         made = [None if o.part is not None or o.is_late else self._result(slot, o, at, arrays)
                 for (slot, o), at in zip(finish.outputs, results)]
-        for i, o in finish.parts:
-            made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
+        self._make_parts([(i, o) for i, o in finish.parts if not o.is_late] if finish.rebinds else finish.parts, made)
         if finish.differential is None:
             return made, ()
         if self._ends is None:
             self._ends = ends_of(finish.differential, self)
         return made, before_rebinding(finish.differential, self.tensors, made)
+
+    def _make_parts(self, parts, made):
+        """Make results of others."""
+        for i, o in parts:
+            made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
 
     def _host_steps(self, finish, work, hosts, arrays):
         checks = finish.hosted

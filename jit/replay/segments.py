@@ -16,6 +16,7 @@ from ...runtime.core.backend import HOST
 from ...runtime.core.tensor import Tensor
 from ..guards.state_guards import OptionNumber
 from ..proxies.data_sizes import SIZED, Stage, stages_of, values_for
+from ..recorder.outputs import parts_of
 from ..recorder.random_streams import Draw
 from .compile_segment import Job, Region, Result
 from .differentiate import Differential
@@ -110,7 +111,7 @@ class Finish:
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
     template: Any
-    parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
+    parts: list = field(default_factory=list)      # (number, Output) of results that are made of others
     joined: dict = field(default_factory=dict)       # {position of an input, which is written once all was read: its parts}
     shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
     hosted: Any = None           # checks behind the host steps
@@ -286,7 +287,6 @@ def _what(x):
 
 
 def _finish(recording, slots):
-    parts = [(i, o) for i, o in enumerate(recording.outputs) if o.part is not None]
     return Finish([(slots[o.value if o.whole is None else o.whole], o) for o in recording.outputs],
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
@@ -294,5 +294,5 @@ def _finish(recording, slots):
                   recording.turns, recording.retained, recording.detached,
                   [(position, slots[o.value if o.whole is None else o.whole], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.template,
-                  sorted(parts, key=lambda part: part[1].part.is_view), recording.joined, frozenset(recording.shown),
+                  parts_of(recording.outputs), recording.joined, frozenset(recording.shown),
                   recording.hosted, writes=recording.writes)
