@@ -19,10 +19,10 @@ from ...ir.ops.index.assign import assign_view, run_chain
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
-from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.core.tensor import Tensor, counted_apart, wrap
 from ..guards.memory_order import history_of_base, layout_of
 from .inputs import overlap_error, swap_error
-from .outputs import Output, name_of_freed, output_of
+from .outputs import Output, memory_output, name_of_freed, output_of, version_apart
 from .recording import Link, Source, base_of
 
 
@@ -98,6 +98,7 @@ class Part:
     is_view: bool
     is_data: bool = False
     requires_grad: bool | None = None       # of a view whose base lies over an input's memory, or has a history that it lacks
+    version: int | None = None              # count of writes to it, if it got a part of that memory by `.data = `
 
     def over(self, whole: Tensor, plain) -> Tensor:
         """Return such a tensor over the memory of `whole`; `plain` replaces symbols by numbers."""
@@ -107,7 +108,10 @@ class Part:
         if self.is_view and whole._node is None:
             return run_chain(whole, plain(self.chain))
         t = run_chain(whole.detach(), plain(self.chain))
-        return t if self.is_view else t.data if self.is_data else t.detach()
+        if self.is_view:
+            return t
+        t = t.data if self.is_data else t.detach()
+        return t if self.version is None else counted_apart(t, self.version)
 
 
 def share_memory(recorder, results, outputs, gradients, saved_cells):
@@ -145,6 +149,7 @@ def share_inputs(recorder, results, outputs):
         if o.detached and o.part is None and not t.is_leaf:
             freed = name_of_freed(t)
             outputs[i] = replace(o, freed=freed) if freed else replace(o, rewritten=True)
+    aliases.join_parts([t for t, o in zip(results, outputs) if o.detached and o.version is not None and o.part is None])
 
 
 def overlap(tensors) -> bool:
@@ -186,13 +191,26 @@ class _ResultAliases:
         link = self.recorder.link
         roots = {id(t): t for t in map(base_of, group)}
         whole = next((t for t in roots.values() if not link(t).chain), None)
-        of = self._number(whole) if whole is not None else self._whole_of(group[0])
+        of = self._number(whole) if whole is not None else self._whole_of(roots.values())
         for t in roots.values():
             if t is not whole:
-                self._set(t, Part(of, link(t).chain, False, t._is_data))
+                self._set(t, Part(of, link(t).chain, False, t._is_data, version=version_apart(t, self.results[of]._storage)))
         for t in group:
             if t._base is not None:
                 self.add_view(t, False if t._node is None and _differs_from_base(t) else None)
+        parts = [t for t in roots.values() if t is not whole]
+        self.join_parts([t for t in parts if self.outputs[self._number(t)].part.version is not None])
+
+    def join_parts(self, tensors):
+        """Make tensors without a base, over a part of memory that one of them got by `.data = `, results over that one."""
+        first: dict = {}
+        for t in sorted({id(t): t for t in tensors}.values(), key=lambda t: len(self.recorder.link(t).chain)):
+            known = first.setdefault(id(t._storage), t)
+            if known is not t:
+                chain, below = self.recorder.link(t).chain, self.recorder.link(known).chain
+                if chain[:len(below)] != below:
+                    raise swap_error()
+                self._set(t, Part(self._number(known), chain[len(below):], False, base_of(t)._is_data))
 
     def add_view(self, t, requires_grad=None):
         """Make a result a view of its base. A replay swaps the memory of inputs once it has made all results."""
@@ -220,10 +238,11 @@ class _ResultAliases:
         if len(self.results) < len(self.outputs):
             self.results.append(t)
 
-    def _whole_of(self, t) -> int:
-        """Add a result for all of the memory in which a tensor lies, and return its number."""
-        known, cell = self.outputs[self._number(t)], self.recorder.link(t).cell
+    def _whole_of(self, roots) -> int:
+        """Add a result for all of the memory in which some tensors without a base lie, and return its number."""
+        t = next((t for t in roots if not t._storage.is_part), next(iter(roots)))
+        known, cell = memory_output(self.recorder, t), self.recorder.link(t).cell
         number, whole = len(self.outputs), wrap(np.empty(0))
         self.recorder.links.tie(whole, Link(self.recorder, cell, (), cell.value))
-        self._add(whole, Output(cell.value, None, (), False, False, device=known.device))
+        self._add(whole, Output(cell.value, None, (), False, False, device=known.device, version=known.version))
         return number

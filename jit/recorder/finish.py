@@ -95,7 +95,7 @@ def _write_of(recorder, cell) -> Write:
     (position, root), *_ = recorder.inputs.over(cell)
     before = recorder.inputs.histories.get(position)
     has_rule = before is not None and type(before) is not Leaf
-    return Write(max(storage.version - cell.began - len(left), 1), is_unchecked, has_rule and cell.by_root and not is_unchecked,
+    return Write(max(storage.version - cell.began - len(left), 0), is_unchecked, has_rule and cell.by_root and not is_unchecked,
                  cell.is_checked or _has_new_history(recorder, position, root))
 
 

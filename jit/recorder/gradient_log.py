@@ -194,7 +194,8 @@ class GradientLog:
             return tuple(map(self.saved, t))
         r = self._recorder
         if isinstance(t, Tensor):
-            return Saved(r.value_of(t), r.link(t), t._storage, t.aval if is_shared(t) else None)
+            value, link = r.value_of(t), r.link(t)
+            return Saved(value, link, t._storage, link.cell.version, t.aval if is_shared(t) else None)
         return t if is_symbol(t) else None
 
     def going_back(self, nodes):
@@ -249,12 +250,14 @@ class GradientLog:
         if saved.link.cell is not before:
             return saved
         link = Link(now.recorder, now.cell, saved.link.chain, None, -1)
-        return Saved(run_chain(now.cell.value, link.chain), link, None, saved.whole)
+        return Saved(run_chain(now.cell.value, link.chain), link, None, now.cell.version, saved.whole)
 
     @staticmethod
     def saved_value(saved, guards):
-        """Return what a saved tensor holds now, which is not what it held if it was written through `.data`."""
-        if any(storage is saved.storage and storage.version != version for storage, version in guards):
+        """Return what a saved tensor holds now, which is not what it held if it was written through `.data`, or through a
+        tensor that counts its own writes."""
+        is_written = saved.link.cell.version != saved.version
+        if any(storage is saved.storage and (is_written or storage.version != version) for storage, version in guards):
             return run_chain(saved.link.cell.value, saved.link.chain)
         return saved.value
 

@@ -21,7 +21,7 @@ from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
 from ..proxies.threads import mapped
 from .backward import is_freed
-from .inputs import OUTSIDE
+from .inputs import OUTSIDE, swap_error
 from .recording import Whole, base_of, is_shared
 
 
@@ -102,7 +102,7 @@ class Output:
     locked: bool = False                    # its memory is read-only
     attributes: Attributes | None = None    # that the user gave it
     retains: bool = False                   # it keeps the gradients of later backwards
-    version: int = 0                        # count of writes to its new memory
+    version: int | None = 0                 # count of writes to its new memory, or to a part that it got by `.data = `
     itself: Tensor | None = None            # the very tensor, if that is a view from outside
     shared: Whole | None = None             # the function that makes a tensor of this process's part
 
@@ -185,8 +185,12 @@ def memory_output(recorder, t) -> Output:
         source, whole = next(others, (link.cell.source, root))
         is_detached = base is not base_before(whole) or (t is not root and not link.chain)
         depth = len(recorder.link(base).chain) if is_detached and base is not root else 0
+        version = version_apart(t, recorder.swaps.storage_before(whole))
+        if version is not None and any(t is not other and t._storage is other._storage
+                                       for other, *_ in recorder.swaps.swapped.values()):
+            raise swap_error()
         return Output(value, source, link.chain, t is root, t.requires_grad, detached=is_detached, is_data=base._is_data,
-                      depth=depth)
+                      depth=depth, version=version)
     device = t.device if t._a.__class__ is DeviceArray else None
     return Output(value, None, (), False, t.requires_grad, name_of_freed(t), device,
                   order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable),
@@ -200,6 +204,11 @@ def _part_of(recorder, t):
         return None
     link = recorder.link(t)
     return (position, link) if link.chain else None
+
+
+def version_apart(t, storage) -> int | None:
+    """Return the count of writes to a tensor that got a part of memory by `.data = `; None if `storage` counts its writes."""
+    return t._storage.version if t._storage.is_part and t._storage is not storage else None
 
 
 def name_of_freed(t) -> str:

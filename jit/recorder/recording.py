@@ -86,12 +86,13 @@ class LinkTable:
 
 @dataclass(slots=True, eq=False)
 class Saved:
-    """A tensor saved for gradients: its value at the time, its link and its storage. A DTensor has its part's value; `whole` is
-    its own aval."""
+    """A tensor saved for gradients: its value at the time, its link, its storage, and the version of its cell. A DTensor has
+    its part's value; `whole` is its own aval."""
 
     value: Value
     link: Link
     storage: Any
+    version: int
     whole: Any = None
 
     @property
@@ -132,7 +133,7 @@ class Cut:
 class Write:
     """How an input was written.
 
-    count           number of writes
+    count           number of writes; those through a tensor that counts its own are not among them
     unchecked       all went through `.data`
     rescues         the rule behind the tensor may want a copy first (`rescue_result`)
     checks          the history with which the tensor comes in must allow a write

@@ -21,7 +21,7 @@ from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf, rescue_result
 from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
-from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
+from ...runtime.core.tensor import Tensor, counted_apart, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
 from ...runtime.state.host_results import Outcomes, leave
 from ...runtime.state.mode import tls
@@ -352,6 +352,8 @@ class Replay:
                     new = self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of]
                 is_own = new._base is t or (o.source == position and not o.detached and new._base is t._base is not None)
                 take, memory = (take_window, window_of(new)) if o.is_window else (lie_over, memory_of(new))
+                if o.version is not None and memory[1].is_part:
+                    memory[1].version = o.version
                 found.append((t, new if is_own and not o.is_window else None, take, memory, t._node))
             self._rebound = made, before, found
         with set_grad_enabled(False):
@@ -416,6 +418,8 @@ class Replay:
                 with set_grad_enabled(False):
                     t, chain = run_chain(t, chain[:output.depth]), chain[output.depth:]
             t = t.data if output.is_data else t.detach()
+            if output.version is not None:
+                t = counted_apart(t, output.version)
         with set_grad_enabled(output.requires_grad and output.leaf is None):    # (a leaf is a view without history)
             return run_chain(t, chain)
 

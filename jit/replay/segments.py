@@ -139,7 +139,8 @@ class Finish:
     @cached_property
     def unchecked(self) -> list:
         """(number of an update, count) of those that all went through `.data`."""
-        return [(i, self.writes[p].count) for i, p in enumerate(self.positions) if self.writes[p].unchecked]
+        return [(i, self.writes[p].count) for i, p in enumerate(self.positions)
+                if self.writes[p].unchecked and self.writes[p].count]
 
     @cached_property
     def has_made_gradients(self) -> bool:

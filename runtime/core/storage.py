@@ -24,6 +24,7 @@ class Storage:
     returned    count of these that are gone
     unchecked   (version, version): the writes between them, up to the last one, went through `.data`
     data_swaps  leaves whose `.data` was set since the memory was saved: (weak reference, that of the array, node, version) each
+    is_part     whether other storages lie in the same memory, since a tensor got a part of one by `.data = `
     cell        a recorder's value of the memory, while it listens
     """
 
@@ -35,6 +36,7 @@ class Storage:
     lent = returned = 0
     unchecked: Any = None
     data_swaps: Any = None
+    is_part = False
     cell: Any
 
     def lend(self):

@@ -476,11 +476,21 @@ def memory_of(t: Tensor) -> tuple:
     if whole is None or whole._a.size == t._a.size:
         return t._a, storage, None, None, whole
     own = Storage()
+    own.is_part = True
     for s in (storage, own):
         s.lend()
     if "cell" in storage.__dict__:
         own.cell = storage.cell
     return t._a, own, None, None, whole
+
+
+def counted_apart(t: Tensor, version: int) -> Tensor:
+    """Return a tensor that got the memory of `t` by `.data = `, and was written so many times."""
+    made = _bare(t)
+    made._is_data = t._is_data
+    made._a, made._storage, made._base, made._path, made._part_of = memory_of(t)
+    made._storage.version = version
+    return made
 
 
 def numel_of(t: Tensor) -> int:

@@ -7,6 +7,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
+from ingot.ir import errors
 from ingot.nn.utils import parameters_to_vector, vector_to_parameters
 from side_by_side import plain
 
@@ -585,3 +586,102 @@ def test_parameters_that_get_parts_of_one_vector_share_its_memory(assign):
             found.append([(p.tolist(), None if p.grad is None else p.grad.tolist()) for p in (v, *parameters)])
         lives.append(found)
     assert lives[0] == lives[1]
+
+
+def ended(run):
+    try:
+        return run()
+    except errors.AutogradError:
+        return "AutogradError"
+
+
+def over(x, part):
+    """Return a new tensor over a part of the memory of another one."""
+    y = ingot.zeros(1, dtype=x.dtype)
+    y.data = part(x.data)
+    return y
+
+
+GIVEN = {
+    "plain": lambda x, w: x,
+    "with a history": lambda x, w: w * x,
+    "a leaf": lambda x, w: x.requires_grad_(),
+    "a part": lambda x, w: x[:, 1:],
+    "made inside": lambda x, w: x,
+}
+TAKEN = {"a row": lambda x: x[0], "all": lambda x: x[...], "turned": lambda x: x.t(),
+         "a row without history": lambda x: x.detach()[1]}
+# Functions of a tensor `x` and one over a part of it, `y`.
+PARTS_USED = {
+    "returned": lambda x, y, w: y,
+    "written": lambda x, y, w: (y.mul_(2), None)[1],
+    "written and returned": lambda x, y, w: y.mul_(2),
+    "a view written": lambda x, y, w: (y[..., :1].mul_(2), y)[1],
+    "a view returned": lambda x, y, w: y.mul_(2)[..., :1],
+    "detached as well": lambda x, y, w: (y.mul_(3), y.detach(), y.data[..., 1:], y[..., 2:]),
+    "beside it": lambda x, y, w: (y.mul_(3), x.detach()),
+    "both written": lambda x, y, w: (y.mul_(2), ingot.no_grad()(x.mul_)(2))[0],
+    "unseen": lambda x, y, w: (y.data.add_(1), y)[1],
+    "saved before": lambda x, y, w: (x.detach() * w, y.mul_(3)),
+    "saved before, of it": lambda x, y, w: ((y * w[:1, :1]).sum(), y.mul_(3)),
+    "gradient inside": lambda x, y, w: (z := x.detach() * w, y.mul_(3), ingot.autograd.grad(z.sum(), w)[0])[2],
+}
+
+
+@pytest.mark.parametrize("used", PARTS_USED)
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_part_of_memory_that_a_tensor_got_counts_its_own_writes(given, taken, used):
+    def life(wrap):
+        w, found = ingot.arange(1.0, 7.0).reshape(2, 3).requires_grad_(), []
+
+        def body(x):
+            x = x * 1 if given == "made inside" else x
+            return PARTS_USED[used](x, over(x, TAKEN[taken]), w[:, :x.shape[1]])
+
+        fn = wrap(body)
+        for i in range(4):
+            x = GIVEN[given](ingot.arange(6.0).reshape(2, 3) + i, w)
+            result = ended(lambda x=x: fn(x))
+            if result == "AutogradError":
+                found.append(result)
+                continue
+            tensors = [x, *(result if type(result) is tuple else () if result is None else (result,))]
+            found += [[t._version for t in tensors], [t.tolist() for t in tensors]]
+            for t in tensors[1:]:
+                if t.requires_grad:
+                    found.append(ended(lambda t=t: ingot.autograd.grad(t.sum(), [w], retain_graph=True)[0].tolist()))
+                else:
+                    t.add_(1)
+                found += [[t._version for t in tensors], [t.tolist() for t in tensors]]
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("part", [lambda v: None, lambda v: v.mul_(2)[:0], lambda v: (v, v[1:])])
+def test_a_tensor_from_outside_over_a_part_of_another_counts_its_own_writes(part):
+    def life(wrap):
+        def body(x, v):
+            v.data = x.data[0]
+            return part(v.mul_(2))
+
+        fn, found = wrap(body), []
+        for i in range(4):
+            tensors = [ingot.arange(6.0).reshape(2, 3) + i, ingot.zeros(3)]
+            result = fn(*tensors)
+            tensors += result if type(result) is tuple else ()
+            for t in tensors:
+                found += [t.add_(1).tolist(), [t._version for t in tensors]]
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_a_result_over_the_part_that_a_tensor_from_outside_got_is_refused():
+    def body(x, v):
+        v.data = x.data[0]
+        return v.detach()
+
+    with pytest.raises(jit.TraceError, match="lies over"):
+        jit.trace(body)(ingot.ones(2, 3), ingot.zeros(3))
