@@ -108,3 +108,27 @@ def test_numbers_beside_tensors_in_new_tensors(make, beside):
     for i in range(4):
         n = make(1.5 + i)
         assert plain(traced(n, vec(1.0))) == plain(fn(n, vec(1.0))), i
+
+
+ERRORS = {
+    "a value": lambda x, n: x * (np.float64(1.0) / x.sum().item()),
+    "a root": lambda x, n: x * np.sqrt(np.float64(x.sum().item()) - 1),
+    "a large value": lambda x, n: x * (np.float32(1e38) * np.float32(x.sum().item())),
+    "a number": lambda x, n: x * (np.float64(1.0) / n),
+    "a size": lambda x, n: x * np.log(x.shape[0] - 1.0),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_floating_point_errors_that_numpy_raises_come_at_each_call(name):
+    def life(wrap):
+        fn, found = wrap(ERRORS[name]), []
+        for v in (5.0, 6.0, 7.0, 0.0, 8.0, 100.0, 0.0, 6.0):
+            try:
+                with np.errstate(all="raise"):
+                    found.append(plain(fn(ingot.ones(3 if v else 1) * v, v)))
+            except FloatingPointError as error:
+                found.append(str(error))
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
