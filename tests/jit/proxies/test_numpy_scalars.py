@@ -128,7 +128,7 @@ def test_floating_point_errors_that_numpy_raises_come_at_each_call(name):
                 with np.errstate(all="raise"):
                     found.append(plain(fn(ingot.ones(3 if v else 1) * v, v)))
             except FloatingPointError as error:
-                found.append(str(error))
+                found.append(str(error).partition(" encountered")[0])       # (numpy names the loop of arrays, or of scalars)
         return found
 
     assert life(jit.trace) == life(lambda fn: fn)
