@@ -6,6 +6,7 @@
 import contextlib
 import math
 import threading
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -73,6 +74,10 @@ def _materialize(module, ignored_modules, param_init_fn, device):
         else:
             raise ArgumentError(f"{type(m).__name__} has values on the meta device and no reset_parameters(); pass "
                                 "param_init_fn, a function that gives a module its values")
+
+
+def _dtypes_of(unit) -> dict:
+    return dict(vars(unit.mixed_precision))
 
 
 class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
@@ -203,7 +208,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             args, kwargs = self._cast_arguments(args, kwargs, is_root)
             since = new_number()
             if not self._unit.is_summoned:
-                self._unit.unshard(self.mixed_precision.param_dtype)
+                self._unit.unshard(self._precision().param_dtype)
             outputs = self._fsdp_wrapped_module(*args, **kwargs)
             return self._after_forward(outputs, since, is_root)
         except Exception:
@@ -227,9 +232,15 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             inner._reducer.reset()
             inner._cast_buffers()
 
+    def _precision(self) -> MixedPrecision:
+        """Return the dtypes to use; recorded calls hold for these alone, which code may change in place."""
+        if tls.m.recorder is not None:
+            tls.m.recorder.asked("mixed_precision", partial(_dtypes_of, self))
+        return self.mixed_precision
+
     def _cast_buffers(self):
         """Cast buffers to their dtype, once."""
-        wanted = self.mixed_precision.buffer_dtype
+        wanted = self._precision().buffer_dtype
         if wanted is None or self._buffer_dtypes is not None:
             return
         self._buffer_dtypes = {}
@@ -243,7 +254,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     def _cast_arguments(self, args, kwargs, is_root):
         """Return arguments on the compute device, in the compute dtype."""
-        precision, dtype = self.mixed_precision, None
+        precision, dtype = self._precision(), None
         if precision.cast_root_forward_inputs if is_root else precision.cast_forward_inputs:
             dtype = precision.param_dtype
         if self._casts_around and self._unit.entries:
@@ -274,7 +285,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         if not wants_gradients(tensors):
             unit.reshard()
             return outputs
-        stamp, dtype, reducer = unit.stamp, self.mixed_precision.param_dtype, self._reducer
+        stamp, dtype, reducer = unit.stamp, self._precision().param_dtype, self._reducer
 
         def fetch():
             current_backward(reducer)

@@ -323,6 +323,28 @@ def _summons(net):
         return next(net.parameters()).sum()
 
 
+def _sees_precision(rank):
+    changes = (lambda net, dtype: setattr(net.mixed_precision, "param_dtype", dtype),
+               lambda net, dtype: [setattr(unit, "mixed_precision", MixedPrecision(param_dtype=dtype))
+                                   for unit in FullyShardedDataParallel.fsdp_modules(net)],
+               lambda net, dtype: setattr(net.mixed_precision, "cast_root_forward_inputs", dtype is None))
+    for change in changes:
+        found = []
+        for wrap in (jit.trace, lambda step: step):
+            ingot.manual_seed(0)
+            net = _wrapped(use_orig_params=True, mixed_precision=MixedPrecision())(_mlp())
+            forward = wrap(ingot.no_grad()(lambda x, net=net: net(x)))
+            for i in range(8):
+                change(net, None if i < 4 else ingot.bfloat16)
+                y = forward(ingot.full((2, 6), i / 8))
+                found += [str(y.dtype), y.tolist()]
+        assert found[:16] == found[16:]
+
+
+def test_a_precision_that_changes_in_place_is_seen():
+    ranks.run(2, _sees_precision)
+
+
 def _sees_changes(rank):
     """A recording does not serve calls for which gradients wait."""
     found = []
