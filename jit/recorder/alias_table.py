@@ -40,7 +40,18 @@ class AliasTable:
         """Make all arguments over some memory views of one input, before the first write there. Earlier reads stay valid."""
         r = self._recorder
         cells = [c for c in r.inputs.cells if r.swaps.storage_before(c.root) is storage]
-        roots = [c.root for c in cells]
+        if r.inputs.is_from(cells[0], "part"):
+            chains, positions = r.shared.join(cells)
+        else:
+            chains, positions = self._join_plain(cells, storage)
+        self.read_only.discard(id(storage))
+        self._redirect(storage.cell, chains)
+        self.wholes[storage.cell.source] = [c.source for c in cells]
+        self.bases += [(position, positions[0]) for position in positions[1:]]
+
+    def _join_plain(self, cells, storage) -> tuple:
+        """Enter the base of plain tensors in some cells. Return the chains to them, by id of the cell, and their positions."""
+        r, roots = self._recorder, [c.root for c in cells]
         base = base_of(roots[0])
         if not all(self._may_join(c, base) for c in cells):
             raise overlap_error()
@@ -54,17 +65,14 @@ class AliasTable:
         if not any(root is base for root in roots):
             r.inputs.set_history(storage.cell.source, base._node)
             del base.__dict__["_traced"]        # code that reaches the base otherwise relies on what it is the memory of
-        self.read_only.discard(id(storage))
         chains = {id(c): () if c.root is base else c.root._chain for c in cells}
         for cell in cells:
             if cell.version:                    # the only one, written where that changes no history
                 whole = storage.cell
                 whole.value, whole.version = assign_view(whole.value, cell.value, chain=chains[id(cell)]), cell.version
                 whole.began, whole.by_root, whole.is_checked = cell.began, cell.by_root, cell.is_checked
-        self._redirect(storage.cell, chains)
         self.joined.update({id(root): position for position, root in zip(positions, roots)})
-        self.wholes[storage.cell.source] = positions
-        self.bases += [(position, positions[0]) for position in positions[1:]]
+        return chains, positions
 
     def is_part(self, t) -> bool:
         """Return whether a tensor is a view of the base of an argument, which is a view itself."""

@@ -105,7 +105,7 @@ class InputTable:
             self.shared.append((self.sources[known.source].what, t))
         is_same = known is not None and (known.root is root or known.root._a is t._a)
         if is_same and known.root is not root and type(root._node) is Leaf and id(root) not in self.own:
-            self._enter_own(root, known)
+            self.enter_own(root, known)
         if not (is_same and (known.root is root or root.is_leaf)):
             if known is not None and known.version:
                 raise overlap_error()
@@ -118,7 +118,7 @@ class InputTable:
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not r:
             chain = () if t is root or t._a is known.root._a else t._chain
             if t is not root and t._node is not None and r.differentiates and id(t) not in self.own:
-                self._enter_own(t, known, chain)
+                self.enter_own(t, known, chain)
             r.links.tie_outside(t, Link(r, known, chain, None, -1))
             if t is not known.root and self.sources[known.source].kind == "captured":
                 r.guards.append(MemoryGuard.of(t, known.root))
@@ -130,11 +130,11 @@ class InputTable:
             return t
         return base_of(t) if base_of(t)._storage is t._storage else t       # (`base.data = new` moves the base)
 
-    def _enter_own(self, t, cell, chain=()):
+    def enter_own(self, t, cell, chain=(), aval=None, source=None):
         """Make a tensor over memory that is already an input another input, since it gets a gradient of its own."""
-        r = self._recorder
-        r.builder.input(f"captured{len(self.sources)}", t.aval)
-        self.sources.append(Source("captured", t))
+        r, source = self._recorder, source or Source("captured", t)
+        r.builder.input(f"{source.kind}{len(self.sources)}", aval or t.aval)
+        self.sources.append(source)
         self._own(t)
         r.links.tie_outside(t, Link(r, cell, chain, None, -1))
         r.gradients.note_leaf(t)

@@ -150,6 +150,8 @@ def _shared_output(recorder, t) -> Output:
     """Return the output for a tensor that several processes share: new memory of its part, without a history."""
     backend = t._a.backend
     output = memory_output(recorder, backend.traced_part(t._a))
+    if output.source is not None and recorder.link(t).is_outside:
+        return replace(output, itself=t, detached=False)
     if output.source is not None or t.requires_grad:
         recorder.refuse("it returns a DTensor with a history or over memory from outside, or leaves it outside",
                         "return full_tensor() or detach().clone() of it")

@@ -204,8 +204,13 @@ def is_shared(t: Tensor) -> bool:
 
 
 def shared_layout(t: Tensor) -> tuple | None:
-    """Return how several processes share a tensor; None if they do not."""
-    return t._a.backend.layout_of(t._a) if is_shared(t) else None
+    """Return how several processes share a tensor, and whether its part lies in that of its base; None if they do not."""
+    return (*t._a.backend.layout_of(t._a), t._a.backend.is_own_part(t._a)) if is_shared(t) else None
+
+
+def shared_layout_of_base(t: Tensor) -> tuple | None:
+    """Return the same of the tensor that `t` is a view of."""
+    return shared_layout(base_of(t))
 
 
 def kind_of_gradient(g) -> Any:

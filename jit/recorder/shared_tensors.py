@@ -4,8 +4,13 @@ Operators run on tensors of the parts, and are recorded there (`runtime/distribu
 value of a DTensor is that of its part. An input that is one has another input behind it, for the part.
 """
 
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor, wrap
-from .recording import Link, Source, is_shared, shared_layout
+from ..guards.memory_order import history_of_base, layout_of
+from ..guards.state_guards import MemoryGuard
+from .inputs import overlap_error
+from .recording import Link, Source, base_of, is_shared, shared_layout, shared_layout_of_base
 
 
 class SharedTensors:
@@ -53,26 +58,102 @@ class SharedTensors:
         return found
 
     def capture(self, t: Tensor) -> Link:
-        """Enter a DTensor that the function reached by itself, and its part, which has the graph value."""
-        r, backend = self._recorder, t._a.backend
-        part = backend.traced_part(t._a)
-        if part is not None and self.knows(part):       # another tensor over a part that is known
+        """Enter a DTensor that the function reached by itself, and its part, which has the graph value. A view comes in through
+        the root of its memory."""
+        r = self._recorder
+        if self._is_over_known_part(t):
             return self.tie(t)
-        if t._base is not None or r.cell_of(t) is not None:
-            r.refuse("it uses a view of a DTensor from outside", "make the view inside of the function")
-        leaf = r.gradients.position_of_owner(t)
+        self._check_part(t, "it uses")
+        leaf, known = r.gradients.position_of_owner(t), r.cell_of(t)
+        root = r.inputs.root_of(t) if leaf is None else t
+        if root is not t:
+            return self._capture_view(t, root)
+        if known is not None:
+            if known.version or known.source is None:
+                raise overlap_error()
+            owner = r.inputs.sources[self._owner_of(known)[0]]
+            if owner.kind == "argument":
+                r.inputs.shared.append((owner.what, t))
         return self._enter(t, Source("captured", t) if leaf is None else Source("grad", leaf))
+
+    def _capture_view(self, t, root) -> Link:
+        r, inputs = self._recorder, self._recorder.inputs
+        r.link(root)
+        view = self._view_of(root, t)
+        link = r.link(view)
+        if t._node is not None and r.differentiates:
+            inputs.enter_own(t, link.cell, link.chain, view._a.backend.traced_part(view._a).aval)
+        r.links.tie_outside(t, Link(r, link.cell, link.chain, None, -1))
+        t._a.backend.trace_part(t._a, view._a.backend.traced_part(view._a))
+        r.guards.append(MemoryGuard.of(t, root))
+        return r.link(t)
+
+    def _view_of(self, root, t) -> Tensor:
+        """Return the view of a known tensor that another one is from outside, made again by the recorder."""
+        view = root._a.backend.viewed(root, t._chain)
+        if view._a.backend.layout_of(view._a) != t._a.backend.layout_of(t._a):
+            raise overlap_error()
+        return view
 
     def argument(self, t: Tensor, number: int, name: str):
         """Enter a DTensor that is an argument, and its part."""
-        r = self._recorder
-        if self.knows(t):                   # it is an earlier argument, too
-            r.inputs.sources.append(Source("argument", number))
-            r.builder.input(name, t._a.backend.traced_part(t._a).aval)
-        elif t._base is not None or r.cell_of(t) is not None:
-            r.refuse("it takes a view of a DTensor as an argument", "make the view inside of the function")
-        else:
+        r, inputs = self._recorder, self._recorder.inputs
+        if not self._is_over_known_part(t):
+            self._check_part(t, "it takes")
             self._enter(t, Source("argument", number), name)
+            return
+        part = t._a.backend.traced_part(t._a)       # that of an earlier argument
+        if self.knows(t):
+            inputs.sources.append(Source("argument", number))
+            r.builder.input(name, part.aval)
+        else:
+            link = r.link(part)
+            inputs.enter_own(t, link.cell, link.chain, part.aval, Source("argument", number))
+
+    def join(self, cells) -> tuple:
+        """Enter the base of the DTensors whose parts are in some cells. Return the chains from its part to theirs, by id of the
+        cell, and the positions of the DTensors."""
+        r, inputs = self._recorder, self._recorder.inputs
+        owners = [self._owner_of(c) for c in cells]
+        base = base_of(owners[0][1])
+        if not all(self._may_join(position, t, base, c, cells) for (position, t), c in zip(owners, cells)):
+            raise overlap_error()
+        for position, t in owners:
+            for query in (layout_of, history_of_base, shared_layout_of_base):
+                r.layouts.answers[position, query] = query(t)
+        inputs.cells = [c for c in inputs.cells if c not in cells]
+        own = inputs.own.get(id(base))
+        self._enter(base, Source("base", owners[0][0]), f"base{owners[0][0]}")
+        chains = {id(c): () if t is base else r.link(self._view_of(base, t)).chain for c, (_, t) in zip(cells, owners)}
+        if own is None:
+            del base.__dict__["_traced"]        # code that reaches the base otherwise relies on what it is the memory of
+            base._a.backend.trace_part(base._a, None)
+        else:
+            inputs.own[id(base)] = own
+        return chains, [position for position, _ in owners]
+
+    def _may_join(self, position, t, base, cell, cells) -> bool:
+        """Return whether all that a cell stands for is an argument whose part is a plain view of that of `base`."""
+        inputs = self._recorder.inputs
+        is_plain = (t is base or type(t._node) is not Leaf) and cell.root._a.__class__ is not DeviceArray
+        return (is_plain and not cell.version and inputs.sources[position].kind == "argument" and base_of(t) is base
+                and base._storage is t._storage and base._a.backend.is_own_part(base._a))
+
+    def _owner_of(self, cell) -> tuple:
+        """Return (position, tensor) of the input whose part a cell holds."""
+        inputs = self._recorder.inputs
+        position = inputs.sources[cell.source].what[0]
+        return position, inputs.twins[position]
+
+    def _is_over_known_part(self, t) -> bool:
+        part = t._a.backend.traced_part(t._a)
+        return part is not None and self.knows(part)
+
+    def _check_part(self, t, what):
+        """Refuse a view whose part is no part of its base's part: it would be sent again after each write to the base."""
+        if not t._a.backend.is_own_part(t._a):
+            self._recorder.refuse(f"{what} a view of a DTensor that lies in another layout than its base",
+                                  "make the view inside of the function, or use a clone() of it")
 
     def _enter(self, t: Tensor, source: Source, name="") -> Link:
         r, backend = self._recorder, t._a.backend
@@ -85,7 +166,7 @@ class SharedTensors:
         inputs.enter(part, Source("part", (position, backend.layout_of(t._a))))
         backend.trace_part(t._a, part)
         inputs.own[id(t)], inputs.twins[position] = position, t
-        if leaf is None:
+        if leaf is None and source.kind != "base":
             r.layouts.answers[position, shared_layout] = shared_layout(t)
         inputs.set_history(position, t._node if leaf is None else None)
         r.links.tie_outside(t, Link(r, r.link(part).cell, (), None, -1))

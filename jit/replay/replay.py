@@ -395,6 +395,9 @@ class Replay:
             writer = ("a traced function", *user_line(_OWN_FRAMES))
             for storage in storages:
                 storage.writer = writer
+        for position in finish.wholes:
+            a = tensors[position]._a
+            a.backend.count_write(a)
         for i, count in finish.unchecked:
             if storages[i].unchecked is None or storages[i].unchecked[1] != storages[i].version:
                 storages[i].wrote_unchecked(count)

@@ -117,6 +117,7 @@ class Finish:
     hosted: Any = None           # checks behind the host steps
     held: tuple = ()             # slots of earlier segments that are handed out
     writes: dict = field(default_factory=dict)       # {input position: `Write`} of the updates
+    wholes: tuple = ()           # positions of DTensors whose parts are updated
     _late: dict = field(default_factory=dict)
 
     @cached_property
@@ -296,4 +297,6 @@ def _finish(recording, slots):
                   [(position, slots[o.value if o.whole is None else o.whole], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.template,
                   parts_of(recording.outputs), recording.joined, frozenset(recording.shown),
-                  recording.hosted, writes=recording.writes)
+                  recording.hosted, writes=recording.writes,
+                  wholes=tuple([source.what[0] for source in [recording.sources[position] for position, _ in recording.updates]
+                                if source.kind == "part"]))

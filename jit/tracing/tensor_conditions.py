@@ -9,13 +9,14 @@ from ..guards.guards import Guard, ModulesGuard, part_of
 from ..guards.memory_order import is_written_unchecked, may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
-from ..recorder.recording import Source, base_of, kind_of_gradient, shared_layout
+from ..recorder.recording import Source, base_of, kind_of_gradient, shared_layout, shared_layout_of_base
 from .labels import Labels
 
 _array_of, _node_of, _base_of = attrgetter("_a"), attrgetter("_node"), attrgetter("_base")
 _QUERIES = {attributes_seen: "has other attributes, for which the function asks",
             has_kept_gradient: "is no leaf and has a gradient, or no longer has one",
-            shared_layout: "is a DTensor of other placements, or of another mesh",
+            shared_layout: "is a DTensor of other placements, of another mesh, or a view that had to be sent",
+            shared_layout_of_base: "is a view of a DTensor of other placements, or of another mesh",
             keeps_gradient: "keeps its gradient, or not, and the function asks whether",
             id: "is another object, and the function takes its id()"}
 

@@ -9,12 +9,22 @@ from ....ir import dtype as dt
 from ....ir.errors import DeviceError, DTypeError
 from ....ir.ops.core.elementwise import cast
 from ....ir.ops.core.shape import select, slice_
-from ....ir.ops.index.assign import assign_view
+from ....ir.ops.index.assign import assign_view, run_chain
 from ...core.device_array import BACKENDS, MESH, DeviceArray
 from ...core.tensor import wrap
 from ...state.mode import tls
 from . import sharded_dispatch, shared_random
-from .mesh_array import Parts, in_layout, is_on_mesh, mesh_array, on_mesh, over_part, over_traced, refuse_in_traces
+from .mesh_array import (
+    Parts,
+    in_layout,
+    is_on_mesh,
+    mesh_array,
+    on_mesh,
+    on_parts,
+    over_part,
+    over_traced,
+    refuse_in_traces,
+)
 from .placements import Partial
 from .redistribute import on_device_of, redistributed
 from .sharded_layout import REPLICATE, place_in
@@ -198,10 +208,26 @@ def layout_of(a) -> tuple:
     return a.shape, a.memory.mesh, a.memory.placements
 
 
+def is_own_part(a) -> bool:
+    """Return whether the part lies in that of the array's base, if it is a view."""
+    return a.memory.origin is None
+
+
+def viewed(t, chain):
+    """Return the view of a tensor of the trace that a chain of view operators gives, without history."""
+    with on_parts():
+        return run_chain(t, chain)
+
+
 def written_part(a):
     """Count a write to this process's part in a trace."""
     if a.memory.origin is not None:
         refuse_in_traces("it writes to a view of a DTensor that lies in another layout")
+    count_write(a)
+
+
+def count_write(a):
+    """Count a write to the memory of this process's part, for views that had to be sent."""
     a.memory.writes.count += 1
 
 

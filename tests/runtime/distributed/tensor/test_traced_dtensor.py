@@ -1,5 +1,6 @@
 """Traced functions that compute with DTensors: the values of eager code, with the same messages, or an error."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -364,6 +365,161 @@ def test_shared_tensors_as_arguments():
     ranks.run(2, _takes, timeout=60)
 
 
+# Views from outside, as arguments or captured.
+
+VIEWS = {
+    "rows": (Shard(1), lambda a: a[1:5]),
+    "a row": (Shard(1), lambda a: a[2]),
+    "every second row": (Replicate(), lambda a: a[::2]),
+    "turned": (Shard(0), lambda a: a.t()),
+    "turned rows": (Shard(1), lambda a: a.t()[:, 1:3]),
+    "of a view": (Shard(1), lambda a: a[1:][1:3]),
+    "reshaped": (Shard(0), lambda a: a.view(6, 2, 2)),
+    "detached": (Shard(1), lambda a: a[1:].detach()),
+    "all": (Shard(0), lambda a: a.detach()),
+}
+
+
+def _reads_view(a, v, x):
+    return (v * x).full_tensor()
+
+
+def _writes_view(a, v, x):
+    with ingot.no_grad():
+        v.mul_(x).add_(1)
+    return (v * 2).full_tensor()
+
+
+def _reads_both(a, v, x):
+    return (a.sum() * v).full_tensor() * x
+
+
+def _writes_view_reads_base(a, v, x):
+    with ingot.no_grad():
+        before = v.sum().full_tensor()
+        v.add_(x)
+    return (a * x).full_tensor() + before
+
+
+def _writes_base_reads_view(a, v, x):
+    with ingot.no_grad():
+        a.add_(x)
+    return (v * x).full_tensor()
+
+
+def _returns_view(a, v, x):
+    with ingot.no_grad():
+        v.mul_(x)
+    return v
+
+
+USES = [_reads_view, _writes_view, _reads_both, _writes_view_reads_base, _writes_base_reads_view, _returns_view]
+ALONE = _reads_view, _writes_view, _returns_view
+PARTS = {"detached"}      # no views to autograd: a trace that writes where two parts of memory came in refuses them
+
+
+def _calls(wrap, mesh, name, use, way) -> list:
+    """Return what four calls give, with the values of the base, of its view, and of one that had to be sent."""
+    placement, view = VIEWS[name]
+    ingot.manual_seed(1)
+    a = distribute_tensor(ingot.randn(6, 4), mesh, [placement])
+    v, sent = view(a), a[1:3]
+    if way == "captured":
+        run = wrap(lambda x: use(a, v, x))
+    elif way == "argument":
+        traced = wrap(lambda v, x: use(None, v, x))
+        run = lambda x: traced(v, x)
+    else:
+        traced = wrap(use)
+        run = lambda x: traced(a, v, x)
+    found = []
+    for i in range(4):
+        y = run(ingot.tensor(1.0 + i))
+        found.append((y is v, [t.tolist() for t in (y, a, v, sent)]))
+    return found
+
+
+def _views(rank, names):
+    warnings.simplefilter("ignore", jit.TracerWarning)
+    mesh = _mesh()
+    for name, use, way in itertools.product(names, USES, ("captured", "argument", "arguments")):
+        if way == "argument" and use not in ALONE:
+            continue
+        try:
+            found = _calls(lambda fn: jit.trace(fn, fullgraph=True), mesh, name, use, way)
+        except jit.TraceError as e:
+            assert name in PARTS and "writes to memory that came in as several tensors" in str(e), (name, use, way)
+            continue
+        assert found == _calls(lambda fn: fn, mesh, name, use, way), (name, use.__name__, way)
+
+
+def test_views_of_shared_tensors_from_outside():
+    ranks.run(2, _views, [*VIEWS], timeout=60)
+
+
+def _other_views(rank):
+    """A recording serves views at other places of their bases, and not those that other layouts give."""
+    warnings.simplefilter("ignore", jit.TracerWarning)
+    mesh = _mesh()
+    ingot.manual_seed(1)
+    a, b = (distribute_tensor(ingot.randn(6, 4), mesh, [p]) for p in (Shard(1), Shard(0)))
+    reads = jit.trace(lambda v, x: (v * x).full_tensor(), fullgraph=True)
+    writes = jit.trace(lambda a, v, x: (v.add_(x), a.sum().full_tensor())[1], fullgraph=True)
+    for i, (t, at) in enumerate([(a, 0), (a, 1), (a, 2), (a, 0), (a, 3)]):
+        x, v = ingot.tensor(1.0 + i), t[at:at + 2]
+        assert reads(v, x).tolist() == (v * x).full_tensor().tolist()
+        want = t.clone()
+        want[at:at + 2].add_(x)
+        assert writes(t, v, x).tolist() == want.sum().full_tensor().tolist() and t.tolist() == want.tolist(), i
+    assert reads.stats()["compiles"] == 1
+    own = distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])
+    with pytest.raises(jit.TraceError, match="another layout"):
+        reads(b[1:3], ingot.tensor(1.0))
+    assert reads(own[1:3], ingot.tensor(2.0)).tolist() == [[2.0] * 4] * 2
+
+
+def test_views_at_other_places():
+    ranks.run(2, _other_views, timeout=60)
+
+
+def _gradients_of_views(rank):
+    """Gradients of a view from outside arrive at its base."""
+    mesh, found = _mesh(), []
+    for wrap in (lambda fn: fn, lambda fn: jit.trace(fn, fullgraph=True)):
+        ingot.manual_seed(2)
+        w = distribute_tensor(ingot.randn(6, 4), mesh, [Shard(1)]).requires_grad_()
+        v = w[1:4]
+
+        def step(x, v=v):
+            loss = (v * v * x).sum().full_tensor()
+            loss.backward(retain_graph=True)
+            return loss
+
+        run = wrap(step)
+        for i in range(3):
+            w.grad = None
+            found.append((run(ingot.tensor(1.0 + i)).item(), w.grad.full_tensor().tolist()))
+    assert found[:3] == found[3:]
+
+
+def test_gradients_of_views_from_outside():
+    ranks.run(2, _gradients_of_views, timeout=60)
+
+
+def _sent_views(rank):
+    """A view that had to be sent sees what a replay writes to its base."""
+    a = distribute_tensor(ingot.zeros(6, 4), _mesh(), [Shard(0)])
+    v = a[1:5]
+    run = jit.trace(lambda x: a.add_(x).sum().full_tensor())
+    for i in range(4):
+        run(ingot.tensor(1.0))
+        assert v.tolist() == [[1.0 + i] * 4] * 4, i
+
+
+def test_views_that_were_sent_see_replays():
+    ranks.run(2, _sent_views)
+
+
 def _beyond(rank):
     """An index that no row has raises an error in a replay as in eager code, and the next call goes on."""
     warnings.simplefilter("ignore", jit.TracerWarning)
@@ -403,8 +559,10 @@ def _refused(rank):
         a = distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])
         with pytest.raises(jit.TraceError):
             jit.trace(lambda x, a=a, function=function: function(a, x))(ingot.tensor(2.0))
-    with pytest.raises(jit.TraceError, match="view of a DTensor as an argument"):
-        jit.trace(lambda t: t * 2)(distribute_tensor(ingot.ones(6, 4), mesh, [Shard(1)])[1:])
+    sent = distribute_tensor(ingot.ones(6, 4), mesh, [Shard(0)])[1:]
+    for function, arguments in ((lambda t: t * 2, [sent]), (lambda: sent * 2, [])):
+        with pytest.raises(jit.TraceError, match=r"a view of a DTensor that lies in another layout .* use a clone\(\) of it"):
+            jit.trace(function)(*arguments)
     with pytest.raises(jit.TraceError, match="distributes a tensor"):
         jit.trace(lambda x: distribute_tensor(x, mesh, [Shard(0)]).to_local())(ingot.ones(6, 4))
 
