@@ -68,17 +68,22 @@ def data_parallel(lib, rank: int, ranks: int, task: str, quick: bool, tiny: bool
             "bytes": sum(4 * p.numel() for p in network.parameters())}
 
 
-def sharded(lib, rank: int, ranks: int, layers: int, width: int, batch: int) -> dict:
-    """Return the bytes that steps of sharded layers take at most, and those of a layer."""
+def sharded(lib, rank: int, ranks: int, layers: int, width: int, batch: int, way: str) -> dict:
+    """Return the bytes that steps of sharded layers take at most, recordings and replays included, and those of a layer."""
     def fit(width):
         shard = lib.distributed.fsdp.fully_shard
         network = shard(lib.nn.Sequential(*[shard(lib.nn.Linear(width, width)) for _ in range(layers)]))
         optimizer = lib.optim.AdamW(network.parameters(), lr=1e-3)
         x = lib.ones(batch, width)
-        for _ in range(WARMING_UP):
+
+        def step(x):
             optimizer.zero_grad()
             network(x).sum().backward()
             optimizer.step()
+
+        run = ingot.jit.trace(step) if way == "ingot" else step
+        for _ in range(2 * WARMING_UP):
+            run(x)
 
     fit(64)             # code is loaded, and compiled
     return {"bytes": most_of(lambda: fit(width)), "layer": 4 * (width * width + width)}

@@ -184,11 +184,14 @@ def sharded_memory(plan):
     layers, width, batch = plan.pick((16, 2048, 8), (8, 2048, 8), (2, 1024, 8))
     for ranks in plan.pick((2, 4), (2,), (2,)):
         order = {"program": "sharded", "layers": layers, "width": width, "batch": batch}
-        found = by_environment(plan, ranks, "local", library="ingot", **order)
-        kept = 16 * found["layer"] * layers // 4 // ranks       # parameters, gradients, two moments of AdamW, of this rank
-        needed = kept + 3 * found["layer"]                      # and whole: the layer, the next one, a gradient
-        yield Result(f"sharded memory, {layers} layers of {width}, {ranks} ranks", {"ingot": float(found["bytes"])}, unit="B",
-                     bars={"most": 1.1 * needed}, note=f"needs {needed / 1e6:.3g} MB")
+        found = {way: by_environment(plan, ranks, "local", library="ingot", way=way, **order)
+                 for way in ("ingot", "ingot eager")}
+        layer = found["ingot"]["layer"]
+        kept = 16 * layer * layers // 4 // ranks        # parameters, gradients, two moments of AdamW, of this rank
+        needed = kept + 3 * layer                       # and whole: the layer, the next one, a gradient
+        yield Result(f"sharded memory, {layers} layers of {width}, {ranks} ranks",
+                     {way: float(f["bytes"]) for way, f in found.items()}, unit="B", bars={"most": 1.1 * needed},
+                     note=f"needs {needed / 1e6:.3g} MB")
 
 
 WORKLOADS = {**{name: collective_of(name) for name in IMB_NAMES}, "data_parallel": data_parallel,

@@ -101,7 +101,7 @@ class HostMark:
 
     name: str           # of the host function, for messages
     is_quiet: bool      # whether it changes nothing
-    call: tuple         # (function, its arguments, those by name)
+    call: tuple         # (function, its arguments, those by name); empty for a quiet one, whose tensors may be freed
     written: tuple      # writes of the traced function before, as `HostLog._written` returns them
     nodes: int
     guards: int
@@ -164,7 +164,7 @@ class HostLog:
                     if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
         self._marks.append(HostMark(
-            call[0], is_quiet, call[1:], before,
+            call[0], is_quiet, () if is_quiet else call[1:], before,
             len(recorder.builder.nodes), len(recorder.guards), len(recorder.inputs.sources),
             changed, frozenset(self._reads.guards), frozenset(filled), written,
             frozenset([id(g) for g, place in stood.items() if g.place != place]),

@@ -21,7 +21,7 @@ class DataSwaps:
     def __init__(self, recorder):
         self._recorder = recorder
         self.swapped: dict = {}     # by id: (tensor from outside, its position, a tensor over the memory that it lost)
-        self.bases: dict = {}       # by id: the tensor over all of the memory that a tensor got by `.data`
+        self.bases: dict = {}       # by id: the tensor over all of the memory that a tensor from outside got by `.data`
         self.windows: set = set()   # ids of those that came to other memory by `set_()`
         self.kinds: dict = {}       # position of such a tensor: its first (sizes, dtype, order in memory)
         self.stand_ins: dict = {}   # by id: (tensor that lost elements, the root that its older views have instead)
@@ -45,7 +45,8 @@ class DataSwaps:
                             or (is_outside and memory_order(t._a) != memory_order(value._a))):
             r.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
                      f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
-        self.bases[id(t)] = base_of(value)
+        if is_outside:          # (others may end within the call, and their memory with them)
+            self.bases[id(t)] = base_of(value)
         self._tie_like(t, new, link.is_outside)
 
     def _remember(self, t, position):

@@ -20,7 +20,16 @@ from ...state.mode import tls
 from ..calls import pool
 from ..calls.step_list import OPERANDS, Template
 from .plan_runner import NativeRun, work_of
-from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls, arrange_for_cpu, kernel_of, run_journaled
+from .program import (
+    CalledNode,
+    CompiledGraph,
+    EnvironmentSlots,
+    SharedCalls,
+    arrange_for_cpu,
+    free_outcomes,
+    kernel_of,
+    run_journaled,
+)
 from .step_cache import Kinds, form_of, locations_of
 
 BASE_WORK, STEP_WORK, CALL_WORK = 35, 3, 16     # of binding sizes: at all, for each step, and for each kind of called steps
@@ -166,6 +175,7 @@ class _SharedPlan:
                 self._runs[s] = _SharedRun(made, self.arrangement.kinds.of)
             made.forget()
             found.append(made)
+        free_outcomes(found)
         return tuple(found)
 
     def _place_values(self, shared: Run, run: Run, scratch: list, numbers: tuple):

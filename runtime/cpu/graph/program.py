@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.graph.graph import Graph, Value
+from ....ir.ops.core.host_call import host_call, named
 from ....passes.fusion.rematerialize import rematerialize
 from ....passes.layout.materialize_transposes import materialize_transposes
 from ....passes.layout.plain_operands import materialize_operands
@@ -82,6 +83,7 @@ class CompiledGraph:
         most = threads if pool.changes() == changes else 1
         number = EnvironmentSlots(zip(self.graph.inputs, range(len(self.graph.inputs))))
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
+        free_outcomes(self.steps)
         self.outputs = tuple([number[v] for v in self.graph.outputs])
         counts, inputs = Counter(self.outputs), len(self.graph.inputs)
         self.are_computed = tuple([counts[i] == 1 and i >= inputs for i in self.outputs])    # neither inputs nor returned twice
@@ -150,6 +152,23 @@ def _environment(arrays, plan, into) -> list:
     return env
 
 
+def free_outcomes(steps):
+    """Let ingot's own host calls behind the last step that may fail free the outcomes of host calls. A run in place of the
+    replay would ask for them. They may be large, as the parameters that a layer gathers are."""
+    for step in reversed(steps):
+        if step.can_fail if type(step) is NativeRun else step.may_fail:
+            break
+        if type(step) is CalledNode and step.node.op is host_call:
+            step.free_outcomes()
+
+
+def _freeing_outcomes(kernel, *arguments, **params):
+    result, outcomes = kernel(*arguments, **params), tls.m.results_of_hosts
+    if outcomes is not None and outcomes.are_final:
+        outcomes.clear()
+    return result
+
+
 class EnvironmentSlots(dict):
     """{value: its place in the environment}; inputs come first, others on demand."""
 
@@ -192,12 +211,20 @@ class CalledNode:
         self.kernel = kernel_of(node.op)
         self.params = node.params
         self.is_by_rows = has_row_major_results(node.op)
+        is_of_user = node.op is host_call and not getattr(named(node.params["function"]), "makes_results", False)
+        self.may_fail = is_of_user or node.op.may_refuse(node.inputs)
+        self.frees_outcomes = False
         self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
         self.outs = tuple([number[v] for v in node.outputs])
         self.dead = tuple([number[v] for v in step.dead])
         home = in_place.get(node.outputs[0])
         self.home = None if home is None else number[home]
         self.write: Any = None if home is None else HOST.writer_for(node.op)
+
+    def free_outcomes(self):
+        """Let this host call free the outcomes of host calls so far, as soon as nothing can ask for them."""
+        if not self.frees_outcomes:
+            self.kernel, self.frees_outcomes = partial(_freeing_outcomes, self.kernel), True
 
     def run(self, env):
         arguments = [env[i] if i >= 0 else x for i, x in self.sources]

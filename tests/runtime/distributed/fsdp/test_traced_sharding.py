@@ -1,6 +1,7 @@
 """Traced steps of sharded modules: the losses, parameters and gradients of eager steps, whichever rank records or replays."""
 
 import contextlib
+import tracemalloc
 import warnings
 
 import pytest
@@ -18,6 +19,7 @@ from ingot.distributed.fsdp import (
 )
 from ingot.distributed.tensor import Shard
 from ingot.nn import functional as F
+from ingot.runtime.cpu.memory import alloc
 
 CALLS = 6
 
@@ -405,3 +407,45 @@ def test_a_backward_outside_of_more_modules():
 
 def test_gradients_that_wait_outside():
     ranks.run(2, _each, [_refused, _refused_parts, _sees_changes])
+
+
+# Memory.
+
+LAYERS, WIDTH = 10, 512
+
+
+def _peaks(wrap, shard) -> list:
+    """Return the bytes that each of some steps takes at most beyond those before, without the first one and compiling ones."""
+    net = shard(nn.Sequential(*[shard(nn.Linear(WIDTH, WIDTH)) for _ in range(LAYERS)]))
+    optimizer, x, found = optim.SGD(net.parameters(), lr=0.1), ingot.ones(4, WIDTH), []
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = wrap(step)
+    graphs = getattr(run, "stats", lambda: {"graphs": 0})
+    for _ in range(CALLS):
+        compiled = graphs()["graphs"]
+        alloc.reset_peak()
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0] + alloc.stats()["in_use"]
+        run(x)
+        if graphs()["graphs"] == compiled:
+            found.append(tracemalloc.get_traced_memory()[1] + alloc.stats()["peak"] - before)
+    return found[1:]
+
+
+def _memory(rank, shard):
+    tracemalloc.start()
+    layer = 4 * (WIDTH * WIDTH + WIDTH)
+    eager, traced = max(_peaks(lambda step: step, shard)), _peaks(lambda step: jit.trace(step, fullgraph=True), shard)
+    assert max(traced) < eager + LAYERS // 2 * layer, [round((n - eager) / layer, 1) for n in traced]
+
+
+@pytest.mark.parametrize("shard", [fully_shard, FullyShardedDataParallel], ids=lambda f: f.__name__)
+def test_recordings_and_replays_hold_no_more_whole_parameters_than_eager_steps(shard):
+    ranks.run(2, _memory, shard)
