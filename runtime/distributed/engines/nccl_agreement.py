@@ -18,8 +18,8 @@ from .engine import others
 _VOTES = -4             # tag of the messages
 _SLICE = 0.05           # seconds between looks at ranks that have gone
 _GRACE = 1.0            # seconds for the watchdog to find out why a rank has gone
-_PACKED = struct.Struct("<qqqqq")
-_PLAIN = Vote(Way.LAUNCH, 0, 0, 0, 0)
+_PACKED = struct.Struct("<qqq")
+_PLAIN = b"-"           # in place of a vote or a text: this rank launches its collectives
 
 
 class Agreement:
@@ -29,20 +29,29 @@ class Agreement:
         self._channel, self._group, self._inbox = channel, channel.group, channel.engine.host.inbox
         self._tag = self._group.number, _VOTES
         self._away = [self._group.ranks[r] for r in others(self._group)]
-        self._early: dict = {}          # (rank, number) -> its vote
+        self._early: dict = {}          # (rank, number of the next collective, phase) -> what it has sent
         self._lock = new_lock()
 
-    def vote(self, mine: Vote) -> list:
-        """Return the votes of all ranks on the next collective, in any order."""
+    def vote(self, mine: Vote, turn: int) -> list:
+        """Return the votes of all ranks on the next collective in a pass, in any order."""
+        found = self._exchange(f"vote {turn}", _PACKED.pack(*mine))
+        return [mine, *[Vote(Way.LAUNCH, 0, 0) if body == _PLAIN else Vote(*_PACKED.unpack(body)) for body in found]]
+
+    def survey(self, text: str, turn: int) -> list:
+        """Return the texts of the other ranks in a round before a capture; an empty one from a rank that launches."""
+        return ["" if body == _PLAIN else body.decode() for body in self._exchange(f"survey {turn}", text.encode())]
+
+    def _exchange(self, phase: str, mine: bytes) -> list:
+        """Return what the other ranks send in the same phase before the next collective."""
         found, number, limit = {}, self._channel.begun, self._channel.limit
         deadline, gone_since = time.monotonic() + limit, 0.0
         with self._lock:
-            self._send(self._away, number, mine)
+            self._send(self._away, number, phase, mine)
             while True:
-                found |= {r: self._early.pop((r, number)) for r in self._away if (r, number) in self._early}
+                found |= {r: self._early.pop((r, number, phase)) for r in self._away if (r, number, phase) in self._early}
                 missing = [r for r in self._away if r not in found]
                 if not missing:
-                    return [mine, *found.values()]
+                    return [*found.values()]
                 self._channel.check()
                 if not self._take(_SLICE):
                     if any(r in self._inbox.gone for r in missing):
@@ -77,9 +86,10 @@ class Agreement:
             self._lock.release()
 
     def _answer(self, number: int):
-        for r, n in [key for key in self._early if key[1] < number]:
-            del self._early[r, n]
-            self._send([r], n, _PLAIN)
+        for r, n, phase in [key for key in self._early if key[1] < number]:
+            body = self._early.pop((r, n, phase))
+            if body != _PLAIN:
+                self._send([r], n, phase, _PLAIN)
 
     def _take(self, limit: float) -> bool:
         """Take in one message, if one comes within a time."""
@@ -89,13 +99,14 @@ class Agreement:
             r, message = self._inbox.first(self._away, self._tag, limit, "a vote")
         except DistTimeoutError:
             return False
-        self._early[r, int(message.note)] = Vote(*_PACKED.unpack(bytes(message.body)))
+        number, _, phase = message.note.partition(" ")
+        self._early[r, int(number), phase] = bytes(message.body)
         return True
 
-    def _send(self, targets, number: int, vote: Vote):
+    def _send(self, targets, number: int, phase: str, body: bytes):
         for r in targets:
             try:
-                self._channel.engine.host.send([r], self._tag, str(number), np.frombuffer(_PACKED.pack(*vote), np.uint8))
+                self._channel.engine.host.send([r], self._tag, f"{number} {phase}", np.frombuffer(body, np.uint8))
             except DistError:           # (it has gone, which is noticed where its vote is missing)
                 continue
 

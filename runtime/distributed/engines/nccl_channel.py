@@ -190,14 +190,24 @@ class NCCLChannel(Channel):
 
     # Graphs that all ranks run alike.
 
-    def size(self) -> int:
-        """Return the number of ranks."""
-        return self.group.size()
+    @property
+    def number(self) -> int:
+        """Number of the group, the same on all ranks."""
+        return self.group.number
 
-    def vote(self, vote: Vote) -> list:
+    def members(self) -> tuple:
+        """Return this rank's number in the run, and those of all ranks of the group."""
+        return self.engine.rank, self.group.ranks
+
+    def vote(self, vote: Vote, turn: int) -> list:
         """Return the votes of all ranks on how to run a graph with collectives."""
         self.check()
-        return self._agree(lambda: self.agreement.vote(vote))
+        return self._agree(lambda: self.agreement.vote(vote, turn))
+
+    def survey(self, text: str, turn: int) -> list:
+        """Return the texts of the other ranks in a round before a capture."""
+        self.check()
+        return self._agree(lambda: self.agreement.survey(text, turn))
 
     def compare(self, notes):
         """Raise an error that names the first collective of a graph that differs between ranks."""

@@ -105,12 +105,17 @@ class Communicator:
             pause.take()
 
     def trouble(self) -> DistBackendError | None:
-        """Return the asynchronous error of the communicator, if it has one."""
-        with self._lock:
+        """Return the asynchronous error of the communicator, if it has one. A call under way reports its own errors, and may
+        wait for ranks that wait for the watchdog."""
+        if not self._lock.acquire(False):
+            return None
+        try:
             if not self.handle:
                 return None
             state = self.nccl.state(self.handle)
             return None if state in (SUCCESS, IN_PROGRESS) else self.nccl.error("an asynchronous error", state, self.handle)
+        finally:
+            self._lock.release()
 
     def reduction(self, op: ReduceOp, dtype: np.dtype, divisor: float | None, limit: float) -> tuple[int, int]:
         """Return NCCL's numbers of a dtype and a reduction on it. A mean multiplies each value by a factor before the sum."""

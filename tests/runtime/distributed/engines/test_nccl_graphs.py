@@ -291,6 +291,103 @@ def test_ranks_compare_what_they_capture():
     nccl_ranks.run(2, _different)
 
 
+# Groups that overlap.
+
+GROUPS = {
+    "one of one rank": [[0], [1], [2], [3], [0, 1, 2, 3]],
+    "one within another": [[0, 1, 2, 3], [1, 2]],
+    "a chain": [[0, 1], [1, 2], [2, 3]],
+    "a chain from its middle": [[1, 2], [0, 1], [2, 3]],
+    "a ring": [[0, 1], [1, 2], [2, 3], [3, 0]],
+    "a grid": [[0, 1], [2, 3], [0, 2], [1, 3]],
+    "apart": [[0, 1], [2, 3]],
+    "made twice": [[0, 1, 2, 3], [0, 1, 2, 3]],
+    "used in another order": [[0, 1], [1, 2], [2, 3]],
+}
+
+
+def _overlapping(rank, nccl, names):
+    for name in names:
+        groups = [dist.new_group(ranks) for ranks in GROUPS[name]]
+        mine = [g for g in groups if g is not dist.GroupMember.NON_GROUP_MEMBER]
+        _check_groups(rank, nccl, name, mine)
+
+
+def _check_groups(rank, nccl, name, groups):
+    is_turned = name == "used in another order"
+
+    def f(t):
+        parts = [t + n for n in range(len(groups))]
+        pairs = [*zip(groups, parts)]
+        works = [dist.all_reduce(u, group=g, async_op=True) for g, u in (pairs[::-1] if is_turned else pairs)]
+        for work in works:
+            work.wait()
+        return sum(parts) * 2
+
+    traced, t = ingot.jit.trace(f), ingot.ones(4).cuda()
+    for g in groups:                    # (all ranks connect groups in one order)
+        dist.all_reduce(ingot.ones(1).cuda(), group=g)
+    for n in range(3 * CALLS):          # at times rank 3 alone does something else: nobody may replay then
+        is_odd = n in (CALLS + 3, CALLS + 4, 2 * CALLS + 1)
+        want = f(t).tolist()
+        got, how = _counted(nccl, lambda is_odd=is_odd: (f if is_odd and rank == 3 else traced)(t))
+        assert got.tolist() == want, (name, n)
+        meets = {r for ranks in _closure(GROUPS[name], rank) for r in ranks}
+        if is_odd and 3 in meets:
+            assert how[0] == 0, (name, n, rank, how)
+    assert how == REPLAYED and nccl.aborts == 0, (name, rank, how)
+
+
+def _closure(groups, rank) -> list:
+    """Return the groups that a rank meets, also through other ranks."""
+    reached, found = {rank}, []
+    while True:
+        more = [g for g in groups if g not in found and reached.intersection(g)]
+        if not more:
+            return found
+        found += more
+        reached.update(*more)
+
+
+QUICK = "one within another", "a chain", "a ring"
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in GROUPS])
+def test_ranks_of_groups_that_overlap_agree(name):
+    nccl_ranks.run(4, _overlapping, [name], timeout=10)
+
+
+# Memory of collectives in a capture.
+
+
+def _drops(rank, nccl, is_result):
+    """A tensor is dropped before the branch of its collective is joined: until then, no other value gets its memory."""
+    t, other, graph = ingot.ones(4).cuda(), ingot.ones(4).cuda(), ingot.cuda.CUDAGraph()
+    dist.all_reduce(other)
+    with ingot.cuda.graph(graph):
+        dropped, out = t * 2, ingot.empty(8, device="cuda")
+        place = dropped.data_ptr()
+        if is_result:
+            dist.all_reduce(dropped, async_op=True)
+        else:
+            dist.all_gather_into_tensor(out, dropped, async_op=True)
+        del dropped
+        kept = t * 7
+        dist.all_reduce(other, async_op=True).wait()
+        found = kept + 1
+    assert kept.data_ptr() != place and found.data_ptr() == place
+    for n in range(3):
+        t.fill_(1.0 + n)
+        graph.replay()
+        assert found.tolist() == [7.0 * (1 + n) + 1] * 4
+    graph.reset()
+
+
+@pytest.mark.parametrize("is_result", [False, True])
+def test_memory_is_held_until_the_branch_of_a_collective_is_joined(is_result):
+    nccl_ranks.run(2, _drops, is_result)
+
+
 # Faults.
 
 
