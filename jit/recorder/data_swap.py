@@ -11,7 +11,7 @@ from ...runtime.core.tensor import wrap
 from ..guards.memory_order import memory_order
 from .alias_table import overlap
 from .inputs import swap_error
-from .outputs import memory_output
+from .outputs import memory_output, version_apart
 from .recording import Link, base_of
 
 
@@ -105,6 +105,9 @@ class DataSwaps:
             output = replace(memory_output(r, t), same=False, requires_grad=False, freed="", is_window=id(t) in self.windows)
             if output.is_window and cell.root is not None and t._base is self.base_before(cell.root):
                 output = replace(output, detached=False)
+            elif id(t) in self.bases and not output.is_window and output.source is not None and not output.detached:
+                version = version_apart(t, self.storage_before(cell.root))      # a part of its own memory, by `.data`
+                output = replace(output, detached=True, depth=len(output.chain), version=version)
             if output.source is None and owners.count(id(cell)) > 1 and not self._are_apart(cell, results):
                 over = [i for i, other in results if other._node is None and self._has_same_layout(t, other)]
                 if owners.count(id(cell)) > 2 or not over:

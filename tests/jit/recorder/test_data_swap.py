@@ -685,3 +685,43 @@ def test_a_result_over_the_part_that_a_tensor_from_outside_got_is_refused():
 
     with pytest.raises(jit.TraceError, match="lies over"):
         jit.trace(body)(ingot.ones(2, 3), ingot.zeros(3))
+
+
+OWN_PARTS = {"a row": lambda t: t[0], "a column": lambda t: t[..., :1], "turned": lambda t: t.t(),
+             "itself": lambda t: t.view(-1)}
+
+
+@pytest.mark.parametrize("begin", [lambda t: None, lambda t: t.detach_(), lambda t: t.add_(1)])
+@pytest.mark.parametrize("part", OWN_PARTS)
+@pytest.mark.parametrize("given", ["plain", "with a history", "saved"])
+def test_earlier_views_of_a_tensor_that_got_a_part_of_its_own_memory_stay(given, part, begin):
+    def life(wrap):
+        w, found = ingot.arange(6.0).reshape(2, 3).requires_grad_(), []
+
+        def body(t):
+            with ingot.no_grad():
+                begin(t)
+            t.data = OWN_PARTS[part](t.data)
+
+        fn = wrap(body)
+        for i in range(4):
+            t = w * (i + 1) if given == "with a history" else w.detach() + i
+            views = [t[0], *t.split(1), t.detach(), t.data]
+            saved = (t * w).sum() if given == "saved" else None
+            try:
+                fn(t)
+            except errors.AutogradError:
+                found.append("AutogradError")
+            seen = [t, *views]
+            found.append([(v.tolist(), v._version, v._base is t, v.requires_grad, v.stride()) for v in seen])
+            if saved is not None:
+                found.append(ended(lambda saved=saved: ingot.autograd.grad(saved, [w])[0].tolist()))
+            with ingot.no_grad():
+                found.append([ended(lambda v=v: v.mul_(2).tolist()) for v in seen])
+            found.append([v._version for v in seen])
+        return found
+
+    try:
+        assert life(jit.trace) == life(lambda fn: fn)
+    except jit.TraceError as error:
+        assert given == "with a history" and "keep its kind" in str(error)
