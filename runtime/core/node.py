@@ -15,6 +15,7 @@ from ...ir.dtype import BY_NP, from_numpy, of
 from ...ir.errors import AutogradError
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.complex_numbers import conj
+from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import expand
 from ...ir.symbols.symbolic import hint
 from ..state.mode import tls
@@ -259,6 +260,8 @@ def next_functions(edges) -> tuple:
 def shown_edge(edge) -> tuple:
     """Return (node, number of the result) of an edge for users. A node that stands for many gives the one of this result."""
     node, index = source_of(edge)
+    while isinstance(node, SettledNode):
+        node, index = source_of(node.edges[0])
     if node is not None and node.expand is not None:
         node, index = source_of(node.own_edge(index))
     return shown(node), index
@@ -276,19 +279,24 @@ def settle_view(view, only_shown=False):
     if not restored:
         return
     steps, edge = [], view._node
-    while edge is not base._node:
+    while edge is not base._node and all(source_of(edge)[0] is not n for n in restored):
         node, _ = source_of(edge)
-        if not isinstance(node, Node) or node.op is None or not node.op.is_view or len(node.edges) != 1:
-            return
-        steps.append(node)
+        if not isinstance(node, SettledNode):
+            if not isinstance(node, Node) or node.op is None or not node.op.is_view or len(node.edges) != 1:
+                return
+            steps.append(node)
         edge = node.edges[0]
-    here = source_of(whole.edges[index])
+    if not steps:
+        return
+    here = source_of(whole.edges[index] if edge is base._node else edge)
     for step in reversed(steps):
         found = {id(n): n for n in restored if n.op is step.op and n.params == step.params and source_of(n.edges[0]) == here}
         if len(found) != 1:
             return
         here = next(iter(found.values())), 0
-    view._node = here[0]
+    before, view._node = view._node, here[0]
+    before.__class__ = SettledNode      # what used the view so far leads to it
+    before.op, before.params, before.edges, before.saved = copy, {}, (view._node,), (None, view.aval)
 
 
 def shown(node):
@@ -304,6 +312,12 @@ def shown(node):
 
 
 _shown: dict = {}       # such classes, by what they are of and by name
+
+
+class SettledNode(Node):
+    """The former node of a view that has its eager node by now: it leads there."""
+
+    __slots__ = ()
 
 
 class ComplexNode(Node):
