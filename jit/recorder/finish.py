@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...runtime.core.node import Leaf, source_of
+from ...runtime.core.node import Leaf, Node, source_of
 from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
@@ -156,23 +156,29 @@ def _join_histories(recorder, results, outputs):
     """Let the histories of results that are views of inputs go on from other such results, or from arguments that became views,
     where they do so in eager code: gradients arrive there."""
     link = recorder.link
-    found = {key_of(t._node): (t, i, None) for i, (t, o) in enumerate(zip(results, outputs)) if _has_view_history(t, o)}
+    found: dict = {key_of(t._node): (t, i, None) for i, (t, o) in enumerate(zip(results, outputs)) if _has_view_history(t, o)}
     found.update([(key_of(t._node), (t, None, position)) for t, _ in recorder.links.live() if t._node is not None
                   for position in (recorder.aliases.joined.get(id(t)),) if position is not None])
     for i, (t, o) in enumerate(zip(results, outputs)):
         if not _has_view_history(t, o):
             continue
-        edge = source_of(t._node)[0].edges[0]
-        while edge is not None and type(edge) is not Leaf and key_of(edge) not in found and source_of(edge)[0].op.is_view:
-            edge = source_of(edge)[0].edges[0]
-        below, number, position = found.get(key_of(edge), (None, None, None))
-        if below is None or link(below).cell is not link(t).cell:
+        nearest = next((found[key] for key in map(key_of, _edges_below(t)) if key in found), None)
+        if nearest is None or link(nearest[0]).cell is not link(t).cell:
             continue
+        below, number, position = nearest
         count = len(link(below).chain)
         if link(t).chain[:count] == link(below).chain:
             chain = link(t).chain[count:]
             outputs[i] = (replace(o, part=Part(number, chain, True, requires_grad=True)) if position is None
                           else replace(o, source=position, chain=chain))
+
+
+def _edges_below(t):
+    """Yield the edges behind the view operators of a tensor's history, the nearest first."""
+    node, _ = source_of(t._node)
+    while isinstance(node, Node) and node.op is not None and node.op.is_view:
+        yield node.edges[0]
+        node = None if node.edges[0] is None else source_of(node.edges[0])[0]
 
 
 def _has_view_history(t, o) -> bool:

@@ -1603,6 +1603,8 @@ def made_whole(t: Tensor) -> Tensor:
 def memory_of(t: Tensor) -> builtins.tuple:
     """Return (array, storage, base, path, part of) for a tensor that gets the memory of `t`. A part of memory gets versions
     of its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
+def counted_apart(t: Tensor, version: builtins.int) -> Tensor:
+    """Return a tensor that got the memory of `t` by `.data = `, and was written so many times."""
 def numel_of(t: Tensor) -> builtins.int:
     """Return the number of elements; see `shape_of`."""
 def wrap(a) -> Tensor:
