@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...ir.dim_order import order_of
+from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import assign_view, run_chain
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor, counted_apart, wrap
+from ...runtime.core.writes import inverse_chain
 from ..guards.memory_order import history_of_base, layout_of
 from .inputs import overlap_error, swap_error
 from .outputs import Output, memory_output, name_of_freed, output_of, version_apart
@@ -73,6 +75,26 @@ class AliasTable:
                 whole.began, whole.by_root, whole.is_checked = cell.began, cell.by_root, cell.is_checked
         self.joined.update({id(root): position for position, root in zip(positions, roots)})
         return chains, positions
+
+    def chain_from_base(self, view) -> tuple | None:
+        """Return the view operators that lead from its base to a tensor, with symbolic sizes; None if the base has other memory
+        since the view was made, and lacks some of its elements."""
+        if "_traced" not in view.__dict__:       # the function does not use it
+            return view._chain
+        chain, base = self._recorder.link(view).chain, view._base
+        if base is None or "_traced" not in base.__dict__:
+            return chain
+        below = self._recorder.link(base)
+        common = 0
+        while common < min(len(chain), len(below.chain)) and chain[common] is below.chain[common]:
+            common += 1
+        if common == len(below.chain):
+            return chain[common:]
+        aval = below.cell.value.aval        # the base was turned since the view was made
+        for name, items in chain[:common]:
+            aval = OPS[name].infer(aval, **dict(items))
+        back = inverse_chain(aval, below.chain[common:])
+        return None if back is None else (*back, *chain[common:])
 
     def is_part(self, t) -> bool:
         """Return whether a tensor is a view of the base of an argument, which is a view itself."""
@@ -222,9 +244,10 @@ class _ResultAliases:
 
     def add_view(self, t, requires_grad=None):
         """Make a result a view of its base. A replay swaps the memory of inputs once it has made all results."""
-        if id(t._base) in self.recorder.swaps.swapped:
+        chain = self.recorder.aliases.chain_from_base(t)
+        if id(t._base) in self.recorder.swaps.swapped or chain is None:
             raise swap_error()
-        self._set(t, Part(self._number(t._base), self.recorder.chain_of(t), True, requires_grad=requires_grad),
+        self._set(t, Part(self._number(t._base), chain, True, requires_grad=requires_grad),
                   taped=t._node is not None and _differs_from_base(t))
 
     def __contains__(self, i):

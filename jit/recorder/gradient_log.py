@@ -30,6 +30,11 @@ def keeps_gradient(t: Tensor) -> bool:
     return t._retains
 
 
+def is_leaf(t: Tensor) -> bool:
+    """Return whether a tensor has no history but its own gradient."""
+    return t.is_leaf
+
+
 def has_base(t: Tensor) -> bool:
     """Return whether a tensor is a view, which cannot be detached in place."""
     return t._base is not None
@@ -410,6 +415,12 @@ class GradientLog:
         if position is None:
             self.leaves[id(t._node)] = LeafState(None, t._node, None)
         else:
+            before = self._recorder.inputs.histories.get(position)
+            if before is not None and self.is_detached(t):
+                if type(before) is not Leaf:
+                    self._recorder.refuse("it detaches a tensor from outside in place, and lets it require grad again",
+                                          "use t.detach().requires_grad_(), or do one of the two outside")
+                self._recorder.layouts.answers[position, is_leaf] = True
             self.note_leaf(t)
             self._recorder.inputs.set_history(position, t._node)
 

@@ -14,7 +14,6 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.graph.graph import Builder, Value
 from ...ir.opdef.aval import Aval
-from ...ir.opdef.op import OPS
 from ...ir.ops.core.elementwise import cast, mul
 from ...ir.ops.core.host_call import host_call
 from ...ir.ops.core.shape import expand, full, reshape
@@ -26,7 +25,6 @@ from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
 from ...runtime.core.dispatch import shared_out
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
-from ...runtime.core.writes import inverse_chain
 from ...runtime.nn.base.hooks import objects_of
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import HANDING_READERS, tls
@@ -208,22 +206,8 @@ class Recorder:
 
     def chain_of(self, view: Tensor) -> tuple:
         """Return the view operators that lead from its base to a tensor, with symbolic sizes."""
-        if "_traced" not in view.__dict__:       # the function does not use it
-            return view._chain
-        chain, base = self.link(view).chain, view._base
-        if base is None or "_traced" not in base.__dict__:
-            return chain
-        below = self.link(base)
-        common = 0
-        while common < min(len(chain), len(below.chain)) and chain[common] is below.chain[common]:
-            common += 1
-        if common == len(below.chain):
-            return chain[common:]
-        aval = below.cell.value.aval        # the base was turned since the view was made
-        for name, items in chain[:common]:
-            aval = OPS[name].infer(aval, **dict(items))
-        back = inverse_chain(aval, below.chain[common:])
-        return view._chain if back is None else (*back, *chain[common:])
+        chain = self.aliases.chain_from_base(view)
+        return view._chain if chain is None else chain
 
     def fresh(self, t, value):
         """Give a tensor memory of its own, which holds a graph value: its part, if several processes share it."""

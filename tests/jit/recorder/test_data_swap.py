@@ -725,3 +725,26 @@ def test_earlier_views_of_a_tensor_that_got_a_part_of_its_own_memory_stay(given,
         assert life(jit.trace) == life(lambda fn: fn)
     except jit.TraceError as error:
         assert given == "with a history" and "keep its kind" in str(error)
+
+
+@pytest.mark.parametrize("part", [lambda t: t[..., :1], lambda t: t[0], lambda t: t[...]])
+@pytest.mark.parametrize("view", [lambda t: t.squeeze(), lambda t: t[0], lambda t: t.view(-1)])
+def test_a_view_of_a_tensor_that_lost_elements_is_that_of_eager_or_refused(view, part):
+    def life(wrap):
+        def body(x):
+            t = x * 2
+            v = view(t)
+            t.data = part(t.data)
+            return v, t
+
+        fn, found = wrap(body), []
+        for i in range(4):
+            v, t = fn(ingot.arange(6.0).reshape(2, 3) + i)
+            found += [v.tolist(), t.tolist(), v._base is t, v.add_(1).tolist(), t.tolist()]
+        return found
+
+    want = life(lambda fn: fn)
+    try:
+        assert life(jit.trace) == want
+    except jit.TraceError as error:
+        assert part(ingot.ones(2, 3)).numel() < 6 and "lies over" in str(error)

@@ -740,3 +740,33 @@ def test_a_write_raises_where_the_history_of_the_tensor_does_not_allow_it(order,
         return found
 
     assert life(jit.trace) == life(lambda fn: fn)
+
+
+def detached_and_again(x):
+    y = x * 2
+    x.detach_()
+    x.requires_grad_()
+    return y, x * 3
+
+
+def test_a_tensor_that_is_detached_and_requires_grad_again_is_a_leaf_or_refused():
+    w = ingot.ones(2, requires_grad=True)
+    with pytest.raises(jit.TraceError, match="lets it require grad again"):
+        jit.trace(detached_and_again)(w * 2)
+
+    def life(wrap):
+        t, found = ingot.ones(2, requires_grad=True), []
+        fn = wrap(lambda x: detached_and_again(t))
+        for i in range(6):
+            if i == 4:
+                t.detach_()
+                t.copy_(w * 2)      # it has a history
+            try:
+                y, z = fn(w)
+            except jit.TraceError:
+                assert i >= 4
+                return found
+            found.append((y.tolist(), t.is_leaf, [g.tolist() for g in ingot.autograd.grad(z.sum(), [t])]))
+        return found[:4]
+
+    assert life(jit.trace) == life(lambda fn: fn)
