@@ -190,15 +190,10 @@ def _decide(file, module) -> bool:
     return found
 
 
-def is_within(frame) -> bool:
-    """Return whether a frame is none of those around the recorded function."""
-    return not frame.f_globals.get("__name__", "").startswith(_TRACING)
-
-
 def running_position() -> Position | None:
     """Return the user's line that runs inside of the function that is recorded; None at its end."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and is_within(frame):
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith(_TRACING):
         if is_user(frame):
             return Position(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
         frame = frame.f_back

@@ -8,21 +8,23 @@ from functools import lru_cache
 from typing import Any
 
 from ...ir.errors import NEW_ERRORS
+from ...ir.symbols.scope import Scope
 from ...ir.symbols.symbolic import pinned
 from ...runtime.state.mode import tls
-from ..guards.frames import is_user, is_within
+from ..guards.frames import is_user
 
 __all__: list[str] = []
 
 
 def _error_is_new():
     """Fix all sizes and numbers of the recorded call if user code that runs can catch an error."""
-    recorder = tls.m.recorder
+    recorder: Any = tls.m.recorder
     scope = getattr(recorder, "scope", None)
-    if scope is None or not scope.numbers:
+    entered = recorder.modules.entered if type(scope) is Scope else None
+    if entered is None:         # no function of a user is recorded
         return
     frame: Any = sys._getframe(2)
-    while frame is not None and is_within(frame):
+    while frame is not None and frame.f_code is not entered:
         if is_user(frame) and _catches(frame.f_code, frame.f_lasti):
             for number in [*scope.numbers.values()]:
                 pinned(number)

@@ -218,6 +218,8 @@ ERRORS = [Row(*row) for row in (
      "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    y = w * 2\n    with ingot.no_grad():\n        y.set_(x)  #!\n"
      "    return y",
      "set_ changes the memory of a tensor that requires grad", "new tensor"),
+    ("detached in place, and requires grad again", "w = ingot.ones(3, requires_grad=True) * 2\ndef f(x):\n    w.detach_()\n"
+     "    w.requires_grad_()  #!\n    return x * w", "detaches", "detach|outside"),
     ("hook on a leaf of its own",
      "def f(x):\n    y = x.detach().requires_grad_()\n    y.register_hook(lambda g: g * 2)  #!\n    return y",
      "returns a leaf that it made, with a hook on it", "outside"),
@@ -493,8 +495,7 @@ ELSEWHERE = {
     "python_state/finalize.py _check_guards": "another thread, tests/jit/test_races.py",
     "recorder/inputs.py overlap_error": "tests/jit/recorder/test_inputs.py",
     "recorder/outputs.py _shared_output": "needs several processes, tests/runtime/distributed/tensor/test_traced_dtensor.py",
-    "recorder/shared_tensors.py argument": "needs several processes, as above",
-    "recorder/shared_tensors.py capture": "needs several processes, as above",
+    "recorder/shared_tensors.py _check_part": "needs several processes, as above",
     "replay/segment_tree.py run": "an error of ingot's own",
     "side_effects/remade.py settle": "tests/jit/side_effects/test_replaced_objects.py",
     "tracing/cache_miss.py should_run_eagerly": "needs a clock, tests/jit/errors/test_recompile_limit.py",
