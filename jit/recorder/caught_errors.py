@@ -19,7 +19,7 @@ __all__: list[str] = []
 def _error_is_new():
     """Fix all sizes and numbers of the recorded call if user code that runs can catch an error."""
     recorder: Any = tls.m.recorder
-    scope = getattr(recorder, "scope", None)
+    scope: Any = getattr(recorder, "scope", None)
     entered = recorder.modules.entered if type(scope) is Scope else None
     if entered is None:         # no function of a user is recorded
         return
