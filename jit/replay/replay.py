@@ -386,14 +386,14 @@ class Replay:
             storages = self._before[0]
             for storage, version in zip(*self._before):
                 storage.version = version
-        guarded = False
+        guarded = []
         for storage, count in zip(storages, finish.counts):
             storage.version += count
             if storage.guarded:
-                guarded = True
+                guarded.append(storage)
         if guarded:
             writer = ("a traced function", *user_line(_OWN_FRAMES))
-            for storage in storages:
+            for storage in guarded:
                 storage.writer = writer
         for position in finish.wholes:
             a = tensors[position]._a

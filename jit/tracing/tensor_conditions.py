@@ -270,6 +270,7 @@ class GradientConditions:
         self.leaves: dict = {}           # (kind, position or id) -> (source of a leaf, kind of its gradient)
         self._looked_up: dict = {}       # the same -> source of a leaf whose gradient is looked up at every call
         self._without: list = []         # captured leaves without a gradient
+        self._dense: list = []           # (captured leaf with a row-major gradient, its source, whether that is looked up)
         self._others: list = []          # (source, kind of the gradient, whether it may be another tensor at each call)
 
     def add(self, recording, guards, same):
@@ -285,7 +286,10 @@ class GradientConditions:
 
         found = [(s, kind, name in self._looked_up and not is_fixed(s)) for name, (s, kind) in self.leaves.items()]
         self._without = [s.what for s, kind, _ in found if kind is None and s.kind == "captured"]
-        self._others = [g for g in found if g[1] is not None or g[0].kind != "captured"]
+        dense = [kind is False and s.kind == "captured" and isinstance(s.what, Tensor) for s, kind, _ in found]
+        self._dense = [(s.what, s, is_looked_up) for (s, _, is_looked_up), is_dense in zip(found, dense) if is_dense]
+        self._others = [g for g, is_dense in zip(found, dense)
+                        if not is_dense and (g[1] is not None or g[0].kind != "captured")]
 
     def changed(self, arguments, names: TensorNames, storages, writes):
         """Return in words what changed about gradients, or None."""
@@ -293,6 +297,14 @@ class GradientConditions:
             gained = next(t for t in self._without if t.grad is not None)
             return f"the gradient of {names.of(gained)} was None, and is set"
         looked_up = []
+        for t, source, is_looked_up in self._dense:
+            now = t.grad
+            if now.__class__ is not Tensor or now._node is not None or not now._a.flags.carray:
+                found = kind_of_gradient(now)
+                if found is not False:
+                    return f"the gradient of {names.of_source(source)} {_change_of_gradient(False, found)}"
+            if is_looked_up:
+                looked_up.append(now)
         for source, kind, is_looked_up in self._others:
             t = source.what if source.kind == "captured" else _tensor_of(source, arguments)
             now = t.grad if isinstance(t, Tensor) else None
