@@ -49,7 +49,8 @@ class View:
     def add(self, path, x):
         if isinstance(x, _PLAIN) and not hasattr(x, "__dict__"):
             self.parts[path] = f"{type(x).__name__} {x!r}"
-        elif isinstance(x, (tuple, set)) or (isinstance(x, frozenset) and _is_constant(x)) or not self._is_met(path, x):
+        elif isinstance(x, (tuple, set, types.MethodType)) or (isinstance(x, frozenset) and _is_constant(x)) or (
+                not self._is_met(path, x)):
             self.parts[path] = type(x).__name__
             self._add_inside(path, x)
 
