@@ -240,6 +240,7 @@ class ChainReads:
 
     def add(self, chain, root, base):
         """Guard what a chain leads to from the object `base`, which `root` holds."""
+        chain = self._past_tables(chain, base)
         through = cell_on(base, chain.steps)
         if through is not None:         # it starts in a closure cell, as a free variable does
             cell, at = through
@@ -293,6 +294,29 @@ class ChainReads:
             self._guard(chain, root, base, real_table(real(value)), only_queries)
         if value is not MISSING and chain.steps and chain.steps[-1][0] == "attr":
             self._add_descriptor(follow(base, chain.steps[:-1]), chain.steps[-1][1], is_same)
+
+    def _past_tables(self, chain, base):
+        """Return a chain with attributes of instances in the place of items of their `__dict__`: both are one location, which
+        code may have written meanwhile. All attributes are guarded for code that takes all of a `__dict__`."""
+        steps: list = []
+        for kind, key in chain.steps:
+            if steps and steps[-1] == ("attr", "__dict__"):
+                owner = follow(base, tuple(steps[:-1]))
+                if kind == "item" and type(key) is str and is_instance(owner) and key in dict_of(owner) and not hasattr(
+                        type(static_attribute(type(owner), key)), "__set__"):
+                    steps[-1] = "attr", key
+                    continue
+            steps.append((kind, key))
+        if steps and steps[-1] == ("attr", "__dict__") and is_instance(follow(base, tuple(steps[:-1]))):
+            steps.pop()
+            self._reachable.takes_all(follow(base, tuple(steps)))
+        if tuple(steps) == chain.steps:
+            return chain
+        found, use = chain._replace(steps=tuple(steps)), self._uses.get(chain)
+        is_one_use = len(steps) > 0 and steps[-1] == ("attr", chain.steps[-1][1]) and self._uses.get(found, use) == use
+        self._uses = {**self._uses, found: use if is_one_use else None}
+        self._calls = {**self._calls, found: (*self._calls.get(found, ()), *self._calls.get(chain, ()))}
+        return found
 
     def _add_descriptor(self, owner, name, is_same):
         """Guard an object of a class that makes an attribute, and follow it: each lookup makes another object, or the code of a

@@ -123,3 +123,64 @@ def test_closure_cells_are_variables(name):
     verdict, fn = compare(f"{MADE}{CELLS[name]}\ndef turn(i):\n    cell.cell_contents = float(i % 4){removes}")
     assert verdict.kind == "same", verdict.text
     assert fn.stats()["compiles"] <= 6, fn.stats()["misses"]
+
+
+# Attributes that the function has set, read by other code through the `__dict__` of the object.
+
+
+class Holding:
+    """Object with a dictionary, and ways to it."""
+
+    def __init__(self, value):
+        self.d = {"a": value}
+
+    def item(self):
+        return self.__dict__["d"]
+
+    def table(self):
+        return self.__dict__
+
+    @property
+    def through(self):
+        return self.__dict__["d"]["a"]
+
+    def __getattr__(self, name):
+        return self.__dict__["d"][name]
+
+
+def _named(q):
+    own = q.__dict__
+    return own["d"]["a"]
+
+
+TABLES = {
+    "item": lambda s: s.item()["a"], "whole": lambda s: s.table()["d"]["a"], "property": lambda s: s.through,
+    "__getattr__": lambda s: s.a, "function": _named, "vars": lambda s: vars(s)["d"]["a"],
+    "in it": lambda s: s.a if "d" in s.__dict__ else None, "get": lambda s: s.__dict__.get("d")["a"],
+}
+SETS = {
+    "another": lambda s, x: setattr(s, "d", {"a": x * 2}), "view": lambda s, x: s.__dict__.update(d={"a": x.detach()}),
+    "item": lambda s, x: s.d.__setitem__("a", x + 1), "nothing": lambda s, x: None,
+}
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+@pytest.mark.parametrize("sets", SETS)
+@pytest.mark.parametrize("way", TABLES)
+def test_attributes_read_through_the_dictionary_of_their_object(way, sets):
+    def run(wrap):
+        s, found = Holding(ingot.arange(3.0)), []
+
+        def function(x):
+            SETS[sets](s, x)
+            value = TABLES[way](s)
+            return value * x, TABLES[way](s).add_(1).sum()
+
+        traced = wrap(function)
+        for i in range(6):
+            if i == 4:
+                s.d = {"a": ingot.ones(3)}
+            found.append(([t.tolist() for t in traced(ingot.arange(3.0) + i)], s.d["a"].tolist(), sorted(s.__dict__)))
+        return found
+
+    assert run(jit.trace) == run(lambda function: function)
