@@ -94,7 +94,11 @@ def imb(plan, ranks: int, collective: str, sizes: list[int]) -> dict:
         chosen = [IMB_NAMES[collective], "-npmin", str(ranks), "-msglen", lengths.name, "-mem", "4",
                   "-msglog", f"0:{max(sizes).bit_length()}", "-iter", f"{MOST},{BYTES_IN_ALL // MIB}"]
         said = finished([start([*launcher, "-n", str(ranks), shutil.which("IMB-MPI1"), *chosen], env)])
-    return {size * part: [seconds] for size, seconds in imb_means(said[0]).items()}
+    means = imb_means(said[0])
+    missing = [size for size in sizes if size // part not in means]
+    if missing:
+        raise RuntimeError(f"IMB has not measured messages of {', '.join(map(str, missing))} B")
+    return {size: [means[size // part]] for size in sizes}
 
 
 def imb_means(text: str) -> dict[int, float]:

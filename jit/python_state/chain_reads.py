@@ -298,6 +298,8 @@ class ChainReads:
     def _past_tables(self, chain, base):
         """Return a chain with attributes of instances in the place of items of their `__dict__`: both are one location, which
         code may have written meanwhile. All attributes are guarded for code that takes all of a `__dict__`."""
+        if ("attr", "__dict__") not in chain.steps:
+            return chain
         steps: list = []
         for kind, key in chain.steps:
             if steps and steps[-1] == ("attr", "__dict__"):

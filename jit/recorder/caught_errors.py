@@ -13,8 +13,6 @@ from ...ir.symbols.symbolic import pinned
 from ...runtime.state.mode import tls
 from ..guards.frames import is_user
 
-__all__: list[str] = []
-
 
 def _error_is_new():
     """Fix all sizes and numbers of the recorded call if user code that runs can catch an error."""

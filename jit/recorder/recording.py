@@ -218,7 +218,7 @@ def kind_of_gradient(g) -> Any:
     whether it is a leaf (None without a history), and its order in memory."""
     if g is None:
         return None
-    if type(g) in PARTS or (g._a.__class__ is DeviceArray and g._a.kind == MESH):
+    if type(g) in PARTS or is_shared(g):
         return True
     if g._node is None:
         return False if g._a.flags.carray else (None, memory_order(g._a))

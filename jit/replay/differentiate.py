@@ -370,9 +370,14 @@ class TraceNode:
         d = self.differential
         self.going = d.all_results
         self._check_memories(*self.going)
+        return self._run(d.jobs.of(self.going[0]), slots)
+
+    def _run(self, job_and_positions, slots, earlier=()) -> list:
+        """Return what a job gives for gradients of the results (None: there is none)."""
+        d, (job, positions) = self.differential, job_and_positions
         env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
-        env.update(zip(d.seeds, slots))
-        job, positions = d.jobs.of(self.going[0])
+        env.update([(number, g) for number, g in zip(d.seeds, slots) if g is not None])
+        env.update([(d.starts[i], g) for i, g in dict(earlier).items()])
         made = job.run(env, self.symbols)
         return [None if at is None else made[at] for at in positions]
 
@@ -467,16 +472,11 @@ class TraceNode:
                 raise AutogradError(f"{guard.chain}, which a backward through a traced function reads, has changed since the "
                                     "call: call backward() before, or inside of the traced function")
         self._check_memories(going, ends)
-        env = {number: value for (_, number), value in zip(d.residuals, self.residuals or ())}
-        env.update([(number, g) for number, g in zip(d.seeds, slots) if g is not None])
-        env.update([(d.starts[i], g) for i, g in dict(earlier).items()])
         picked = None
         if ends is not None:
             places = [at for p, g in zip(d.wanted, d.grads) if g is not None and _is_in(p, ends) for at in g.values]
             picked = frozenset([*places, *[d.passing[i][0] for i in passing or ()]])
-        job, positions = d.jobs.of(going, passing is not None, tuple(earlier), picked)
-        made = job.run(env, self.symbols)
-        return [None if at is None else made[at] for at in positions]
+        return self._run(d.jobs.of(going, passing is not None, tuple(earlier), picked), slots, earlier)
 
     def _check_memories(self, going, ends):
         for guard, memory in zip(self.guards, self.differential.memories):

@@ -6,9 +6,9 @@ from ...runtime.core.device_array import place_of
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..guards.guards import Guard, ModulesGuard, part_of
-from ..guards.memory_order import is_written_unchecked, may_overlap, memory_order, overlapping
+from ..guards.memory_order import history_of_base, is_written_unchecked, may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
-from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
+from ..recorder.gradient_log import GradientGuard, has_base, has_kept_gradient, is_leaf, keeps_gradient, name_of_history
 from ..recorder.recording import Source, base_of, kind_of_gradient, shared_layout, shared_layout_of_base
 from .labels import Labels
 
@@ -18,6 +18,11 @@ _QUERIES = {attributes_seen: "has other attributes, for which the function asks"
             shared_layout: "is a DTensor of other placements, of another mesh, or a view that had to be sent",
             shared_layout_of_base: "is a view of a DTensor of other placements, or of another mesh",
             keeps_gradient: "keeps its gradient, or not, and the function asks whether",
+            name_of_history: "has a history of another kind, which the function looks at",
+            has_base: "is a view, or no longer is, and the function detaches it in place",
+            is_leaf: "is a leaf, or no longer is, and the function detaches it and lets it require grad",
+            is_written_unchecked: "is .data of a tensor, or no longer is, so writes to it are checked otherwise",
+            history_of_base: "is a view, or a view of a tensor with a history, or no longer is, and the function writes to it",
             id: "is another object, and the function takes its id()"}
 
 
@@ -229,7 +234,7 @@ class QuestionConditions:
         if any(map(is_not, map(_base_of, self._tensors), self._bases)):
             for t, answer in self._written:
                 if is_written_unchecked(t) is not answer:
-                    return f"writes to {names.of(t)} are checked against what was saved for gradients, or no longer are"
+                    return f"{names.of(t)} {_QUERIES[is_written_unchecked]}"
             self._bases = list(map(_base_of, self._tensors))
         return None
 

@@ -72,24 +72,23 @@ class Generator:
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Return the place of the next of `count` keys, all of which count as drawn; recorders are not told."""
+        place, agreed = self._take(count), tls.m.agreed_keys
+        return place if agreed is None else agreed.place(place)
+
+    def _take(self, count: int) -> tuple[int, int]:
         seed, end, left = self._stream
         drawn = [next(left)] if count == 1 else [*islice(left, count)] or [end - length_hint(left)]
-        place, agreed = (seed, drawn[0]), tls.m.agreed_keys
-        return place if agreed is None else agreed.place(place)
+        return seed, drawn[0]
 
     def key(self) -> Tensor:
         """Return the next key, a u64[2] tensor (seed, counter). A recorder is told, so each run of a trace draws anew."""
         m = tls.m
         if m.special:
             m.only_now()
-        agreed, m.agreed_keys = m.agreed_keys, None
-        try:
-            key = key_at(self.reserve(1))
-        finally:
-            m.agreed_keys = agreed
+        key = key_at(self._take(1))
         if m.recorder is not None:
             m.recorder.random.drew(self, key)
-        return key if agreed is None else agreed.key(key)
+        return key if m.agreed_keys is None else m.agreed_keys.key(key)
 
     def get_state(self) -> Tensor:
         """Return seed and counter as a tensor of 16 bytes."""

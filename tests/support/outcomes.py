@@ -17,6 +17,16 @@ def outcome(fn, *args):
         return "error", (type(e).__name__, str(e))
 
 
+def tried(run):
+    """Return what a function gives, or the name of the error that it raises; refusals of traces are raised."""
+    try:
+        return run()
+    except jit.TraceError:
+        raise
+    except Exception as error:
+        return type(error).__name__
+
+
 def plain(x):
     if isinstance(x, ingot.Tensor):
         return bits(x)

@@ -25,6 +25,15 @@ def test_the_table_of_imb():
     assert distributed.imb_means(TABLE) == pytest.approx({8: 0.65e-6, 65536: 23.5e-6})
 
 
+def test_sizes_that_imb_leaves_out_are_named(monkeypatch):
+    monkeypatch.setattr(distributed, "mpiexec", lambda: ["bin/mpiexec"])
+    monkeypatch.setattr(distributed, "start", lambda order, env: None)
+    monkeypatch.setattr(distributed, "finished", lambda processes: [TABLE])
+    assert {*distributed.imb(TINY, 2, "all_gather", [16, 131072])} == {16, 131072}
+    with pytest.raises(RuntimeError, match="measured messages of 8388608 B"):
+        distributed.imb(TINY, 2, "all_reduce", [8, 8388608])
+
+
 def test_libraries_take_turns_and_one_that_fails_is_named():
     order = []
 

@@ -249,7 +249,7 @@ conv = op(
     flops=lambda args, outs, params: _flops(outs[0], args[1]),
     doc="Cross-correlation of x with w, plus an optional bias for each channel. Low precision accumulates in float32.")
 conv_input_grad = op(
-    "conv_input_grad", infer=_infer_input_grad, ref=_input_grad,
+    "conv_input_grad", title="conv_transpose", infer=_infer_input_grad, ref=_input_grad,
     vjp=(lambda g, out, x, w, *, size, **window: conv(g, w, None, **window),
          lambda g, out, x, w, *, size, **window: conv_weight_grad(g, x, size=w.shape[2:], **window)),
     lower=Template("conv"),
@@ -298,10 +298,10 @@ def _col2im(columns, *, size, kernel, stride, padding, dilation):
 
 
 im2col = op(
-    "im2col", infer=_infer_im2col, ref=_im2col,
+    "im2col", title="unfold", infer=_infer_im2col, ref=_im2col,
     vjp=(lambda g, out, x, **window: col2im(g, size=x.shape[2:], **window),),
     lower=Template("gather"), batch=IMAGES, traits=("exact",), doc="All windows as columns (N, C * kernel, windows).")
 col2im = op(
-    "col2im", infer=_infer_col2im, ref=_col2im,
+    "col2im", title="fold", infer=_infer_col2im, ref=_col2im,
     vjp=(lambda g, out, x, *, size, **window: im2col(g, **window),),
     lower=Template("scatter"), batch=IMAGES, doc="Adds columns back to where im2col took them.")

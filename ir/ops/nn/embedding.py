@@ -157,7 +157,7 @@ def _infer_bag_of(offsets, *, size):
     return offsets.with_shape((size,))
 
 
-bag_of = op("bag_of", infer=_infer_bag_of,
+bag_of = op("bag_of", title="embedding_bag", infer=_infer_bag_of,
             bounds=lambda offsets, *, size: [(0, 0, size + 1)],
             ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
             lower=Template("gather"), traits=("exact", "refuses"),

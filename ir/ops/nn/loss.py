@@ -125,7 +125,7 @@ def _check_classes(name, target, classes, ignore_index):
 
 def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
     _check_classes("a loss of classes", target, classes, ignore_index)
-    check_dtype(dtype, "class_weight: dtype")
+    check_dtype(dtype, "a loss of classes: dtype")
     if weight is not None and weight.shape != (classes,):
         raise ShapeError(f"a class weight has one element for each of the {classes} classes, got {weight}")
     if weight is not None and weight.dtype is not dtype:
@@ -142,7 +142,7 @@ def _class_weight(target, weight, *, ignore_index, classes, dtype):
 
 
 class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
-                  traits=("refuses",), batch=Images((0,)), bounds=_given_classes,
+                  traits=("refuses",), batch=Images((0,)), bounds=_given_classes, title="a loss of classes",
                   doc="Each row's class weight (1 without weights), 0 for ignored rows.")
 
 

@@ -547,6 +547,7 @@ def _apart(size, results):
 
 batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_batch_norm_train, vjp=_train_vjp, saves=((1, 2), 1, 2),
                       lower=Composite(_train_body), numbers=("eps",), batch=_batch_train, traits=("reads_weight",),
+                      title="batch_norm",
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_batch_norm_grad, ref=_batch_norm_grad,
                      vjp=derived_vjp(_batch_norm_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),

@@ -11,6 +11,7 @@ import pytest
 
 import ingot
 from ingot import jit
+from outcomes import tried
 
 f64 = ingot.float64
 w: ingot.Tensor
@@ -82,15 +83,6 @@ OTHERS = {
     "of the same data": lambda i, x: (x if x._base is None else x._base).data[:2],
     "captured": lambda i, x: kept,
 }
-
-
-def tried(run):
-    try:
-        return run()
-    except jit.TraceError:
-        raise
-    except Exception as error:
-        return type(error).__name__
 
 
 def seen(tensors) -> list:

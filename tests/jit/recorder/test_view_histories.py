@@ -4,6 +4,7 @@ import pytest
 
 import ingot
 from ingot import jit
+from outcomes import tried
 
 f64 = ingot.float64
 # Arguments, made of a leaf and of a tensor with a history.
@@ -107,15 +108,6 @@ def of_all(found, result):
 LOOKS = {"gradients": gradients, "gradients of all": of_all, "kept gradients": kept, "edges": edges}
 
 
-def ended(run):
-    try:
-        return run()
-    except jit.TraceError:
-        raise
-    except Exception as error:
-        return type(error).__name__
-
-
 def life(wrap, function, given, before, look) -> list:
     body, write = FUNCTIONS[function], BEFORE[before]
     fn, seen = wrap(lambda a, b: body(a, b, write)), []
@@ -127,7 +119,7 @@ def life(wrap, function, given, before, look) -> list:
         def run(a=a, b=b, x=x, w=w):
             result = fn(a, b)
             return LOOKS[look]([a, b, x, w, *result], result)
-        seen.append(ended(run))
+        seen.append(tried(run))
     return seen
 
 

@@ -130,3 +130,19 @@ def test_a_reason_names_the_arguments_that_share_memory(first, second, reason):
         x, y = arguments
         assert call(x, y).tolist() == (x * 2 + y).tolist()
     assert call.stats()["misses"][-1].startswith(reason), call.stats()["misses"]
+
+
+# (function, its argument at the first call, at the second, what the reason says)
+ASKED = [
+    (lambda x: x.add_(1), ones, lambda: ones().data, "x is .data of a tensor, or no longer is, so writes to it are checked"),
+    (lambda x: (x.grad_fn.name(), x * 2), lambda: ones(requires_grad=True) * 2, lambda: ones(requires_grad=True) + 1,
+     "x has a history of another kind, which the function looks at"),
+]
+
+
+@pytest.mark.parametrize("function, first, second, reason", ASKED, ids=[reason for *_, reason in ASKED])
+def test_a_reason_names_what_the_function_asks_of_an_argument(function, first, second, reason):
+    call = jit.trace(lambda x: function(x))
+    call(first())
+    call(second())
+    assert call.stats()["misses"][-1].startswith(reason), call.stats()["misses"]
