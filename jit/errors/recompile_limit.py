@@ -33,7 +33,7 @@ from ...runtime.state.switches import Switch
 
 NO_SECOND = Switch("whether a second recording of a function is an error", False)
 FREE = 10
-INVEST, LOOK = 0.15, 0.1
+INVEST, LOOK = 0.15, 0.05
 UNKNOWN = 20            # recordings that take as long as a first compilation, as far as one can know
 OVERHEAD = 8            # operators that take as long as the part of a compilation that does not depend on their number
 IN_A_ROW, PATIENCE = 3, 16

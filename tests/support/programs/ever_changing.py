@@ -205,6 +205,29 @@ def loops_on_values():
 
 
 @program
+def adaptive_steps():
+    """A solver of a differential equation, whose steps are as long as their errors allow."""
+    rates = ingot.randn(4, 4) * 0.1
+
+    def f(y):
+        t, h = 0.0, 0.1
+        while t < 1.0:
+            k1 = rates @ y
+            k2 = rates @ (y + h * k1 / 5)
+            k3 = rates @ (y + h * (3 * k1 / 40 + 9 * k2 / 40))
+            error = float(((k3 - k1) * h).abs().max())
+            if error < 0.05:
+                y, t = y + h * (k1 + 2 * k2 + k3) / 4, t + h
+            h = min(h * min(2.0, max(0.5, 0.9 * (0.05 / (error + 1e-9)) ** 0.5)), max(1.0 - t, 1e-3))
+        return y
+
+    def args(i):
+        ingot.manual_seed(i)
+        return (ingot.randn(4),)
+    return f, args
+
+
+@program
 def objects_of_new_identity():
     class Options:
         def __init__(self, scale):
