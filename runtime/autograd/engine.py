@@ -193,6 +193,10 @@ class Backward:
         g = self.arrive(node, g)
         if node.pre_hooks and self.hooked:
             g = self.run_node_prehooks(node, g)
+            if g is None or (node.outs is not None and all(x is None for x in g)):
+                if not self.retain:
+                    node.release()
+                return [None] * len(node.edges)
         if node.run is not None:
             grads = node.run(self, g)
             if self.only_recorded:
@@ -341,19 +345,15 @@ class Backward:
             if which != "node":
                 continue
             given = tuple(None if x is None else self.as_tensor(x) for x in (g if node.outs is not None else [g]))
-            new = hook(given)
-            if new is not None:
-                new = [self.as_value(x) for x in (new if isinstance(new, tuple) else (new,))]
-                g = new if node.outs is not None else new[0]
+            new = [self.as_value(x) for x in all_replaced(hook(given), given)]
+            g = new if node.outs is not None else new[0]
         return g
 
     def run_post_hooks(self, node, grads, g):
         gave = tuple(None if x is None else self.as_tensor(x) for x in grads)
         got = tuple(None if x is None else self.as_tensor(x) for x in (g if isinstance(g, (tuple, list)) else (g,)))
         for hook in list(node.post_hooks.values()):
-            new = hook(gave, got)
-            if new is not None:
-                gave = new if isinstance(new, tuple) else (new,)
+            gave = all_replaced(hook(gave, got), gave)
         return [self.as_value(x) for x in gave]
 
 
@@ -368,6 +368,18 @@ def replaced(new, old):
     if new.dtype is not old.dtype:
         raise DTypeError(f"a gradient hook returned a gradient of {new.dtype}, expected {old.dtype}")
     return new
+
+
+def all_replaced(new, old: tuple) -> tuple:
+    """Return the checked result of a hook on a node, or the gradients themselves for None. A hook may drop a gradient."""
+    if new is None:
+        return old
+    new = new if isinstance(new, tuple) else (new,)
+    if len(new) != len(old):
+        raise AutogradError(f"a hook on a node returned {len(new)} gradients, expected {len(old)}")
+    if any(before is None and x is not None for x, before in zip(new, old)):
+        raise AutogradError("a hook on a node returned a gradient in the place of None: nothing takes it")
+    return tuple([None if x is None else replaced(x, before) for x, before in zip(new, old)])
 
 
 def accumulate(leaf, g: Tensor, create_graph: bool):

@@ -12,10 +12,10 @@ from weakref import ref
 import numpy as np
 
 from ...ir.dtype import BY_NP, from_numpy, of
-from ...ir.errors import AutogradError
+from ...ir.errors import AutogradError, ShapeError
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.complex_numbers import conj
-from ...ir.ops.core.elementwise import copy
+from ...ir.ops.core.elementwise import cast, copy
 from ...ir.ops.core.shape import expand
 from ...ir.symbols.symbolic import hint
 from ..state.mode import tls
@@ -350,6 +350,39 @@ class ForbiddenNode(Node):
 
     def run(self, engine, slots):
         raise AutogradError(self.params["message"])
+
+
+class FormerKind(Node):
+    """The history of a tensor that got data of another shape or dtype: gradients have these, the node before it has the former
+    ones."""
+
+    def __init__(self, edge, kind):
+        super().__init__(Named(label_of(edge)), {}, (edge,), (), ())
+        self.kind = kind            # shape and dtype of the former data
+
+    label = property(lambda self: self.op.name)
+
+    @property
+    def next_functions(self):
+        return source_of(self.edges[0])[0].next_functions
+
+    def run(self, engine, g):
+        """Return a gradient in the former dtype; raise if the former shape was another one."""
+        shape, dtype = self.kind
+        if tuple(g.shape) != shape:
+            raise ShapeError(f"a gradient of shape {tuple(g.shape)} goes back to {self.label}, whose result had shape {shape}: "
+                             "it got .data of another shape afterwards; make a new tensor instead")
+        return [g if of(g) is dtype else engine.as_value(cast(engine.as_tensor(g), dtype=dtype))]
+
+
+def history_over(edge, before, after):
+    """Return the history of a tensor whose array `before` is replaced by another one. The first one's kind is remembered."""
+    if edge is None or type(edge) is Leaf:
+        return edge
+    kind = before.shape, of(before)
+    if type(edge) is FormerKind:
+        kind, edge = edge.kind, edge.edges[0]
+    return edge if kind == (after.shape, of(after)) else FormerKind(edge, kind)
 
 
 def _conjugated(g):

@@ -14,7 +14,7 @@ from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
 from ..state.mode import Defaults, tls
-from .node import Leaf, aval_of, settle_view, shown_edge
+from .node import Leaf, aval_of, history_over, settle_view, shown_edge
 from .storage import Storage, borrowed
 
 _new = object.__new__
@@ -446,6 +446,7 @@ def lie_over(t: Tensor, memory: tuple):
     if old is not None and (old.guarded or t._data_version is not None) and t.is_leaf:
         old.left_by(t)
         t._data_version = memory[1].version
+    t._node = history_over(t._node, t._a, memory[0])
     t._a, t._storage, t._base, t._path, t._part_of = memory
 
 

@@ -14,6 +14,7 @@ from ....ir.ops.core import shape as sh
 from ....ir.ops.core.elementwise import copy
 from ...autograd.grad_mode import enable_grad
 from ...core.device_array import DeviceArray, address_of, zeros_on_device_of
+from ...core.node import history_over
 from ...core.storage import Storage
 from ...core.tensor import Tensor, numel_of, shape_of, whole_of
 from ...core.writes import chain_history, chain_of, inverse_chain, keep_gradient
@@ -288,6 +289,7 @@ def window_of(t: Tensor) -> tuple:
 def take_window(x: Tensor, window: tuple):
     """Do `x.set_(...)`: older views of x keep its old memory."""
     root = stand_in(x) if x._base is None else None
+    x._node = history_over(x._node, x._a, window[0])
     x._a, x._storage, x._base, x._path, x._part_of = window
     if x._base is x:
         x._base = root

@@ -5,13 +5,83 @@ import threading
 import pytest
 
 import ingot
-from ingot import nn
+from ingot import jit, nn
 from ingot.autograd import Function, grad, graph
-from ingot.ir.errors import AutogradError
+from ingot.ir.errors import AutogradError, DTypeError, ShapeError
 
 
 def leaf(*values):
     return ingot.tensor(list(values), dtype=ingot.float64).requires_grad_()
+
+
+# Results whose data or gradients get another kind.
+
+
+FUNCTIONS = {
+    "mean": lambda x: x.square().mean(), "cumsum": lambda x: x.cumsum(0), "exp": lambda x: x.exp(), "sum": lambda x: x.sum(0),
+    "twice": lambda x: x * 2, "matmul": lambda x: x @ x.t(), "row": lambda x: x[0], "parts": lambda x: (x * 2).unbind(0)[1],
+}
+DATA = {
+    "longer": lambda r: ingot.ones(7), "shorter": lambda r: ingot.ones(1), "one dim more": lambda r: ingot.ones(1, *r.shape),
+    "empty": lambda r: ingot.ones(0), "float64": lambda r: r.double(), "bfloat16": lambda r: r.bfloat16(),
+    "and back": lambda r: r.detach().clone(),
+}
+
+
+def given(r, data, way):
+    """Give a result other data; data of its own kind come after some of another shape."""
+    for value in (ingot.ones(3, 3, 3), data) if data.shape == r.shape and data.dtype is r.dtype else (data,):
+        if way == "data":
+            r.data = value.detach()
+        else:
+            with ingot.no_grad():
+                r.set_(value.detach())
+
+
+@pytest.mark.parametrize("kind, way", [*[(kind, "data") for kind in DATA],
+                                       *[(kind, "set_") for kind in DATA if kind not in ("float64", "bfloat16")]])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_have_the_kind_of_the_former_data(name, kind, way):
+    """Where a result got data of another shape, backward raises; of another dtype, gradients are cast."""
+    for fn in (FUNCTIONS[name], jit.trace(FUNCTIONS[name])):
+        for _ in range(3):
+            w = ingot.arange(6.0).reshape(2, 3).requires_grad_()
+            expected = grad(FUNCTIONS[name](w).sum(), w)[0]
+            r = fn(w)
+            data = DATA[kind](r)
+            is_other = data.shape != r.shape
+            label, shape = r.grad_fn.name(), tuple(r.shape)
+            given(r, data, way)
+            assert r.grad_fn.name() == label
+            if is_other:
+                with pytest.raises(ShapeError) as found:
+                    r.sum().backward()
+                assert str(tuple(data.shape)) in str(found.value) and f"had shape {shape}" in str(found.value)
+                assert w.grad is None
+            else:
+                r.sum().backward()
+                assert w.grad.dtype is ingot.float32 and ingot.equal(w.grad, expected)
+
+
+@pytest.mark.parametrize("hook, error", [
+    (lambda *found: (ingot.ones(7),), ShapeError), (lambda *found: (ingot.ones(2, 3).double(),), DTypeError),
+    (lambda *found: (2.0,), DTypeError), (lambda *found: (), AutogradError), (lambda *found: found * 2, AutogradError),
+    (lambda *found: (None,), None)])
+@pytest.mark.parametrize("kind", ["register_prehook", "register_hook"])
+@pytest.mark.parametrize("name", ["exp", "cumsum"])
+def test_hooks_of_nodes_return_gradients_of_the_same_kind(name, kind, hook, error):
+    """A gradient that a hook drops goes nowhere."""
+    for fn in (FUNCTIONS[name], jit.trace(FUNCTIONS[name])):
+        for _ in range(3):
+            w = ingot.arange(6.0).reshape(2, 3).requires_grad_()
+            r = fn(w)
+            getattr(r.grad_fn, kind)(hook)
+            if error is None:
+                r.sum().backward()
+            else:
+                with pytest.raises(error):
+                    r.sum().backward()
+            assert w.grad is None
 
 
 # Hooks of a leaf and of its node.

@@ -79,7 +79,8 @@ WRITES = ("{p}.mul_({q})", "{p}.add_(1)", "{p}.copy_({q})", "{p}[0] = {q}", "{p}
           "{p}.mul_(1.5)", "{p}.exp_()", "{p}.add_({q})", "{p} += {q}", "{p}.data.mul_(2)", "{p}.detach().add_(1)", "{p}.t_()",
           "{p}.clamp_(-1, 1)", "{p}.fill_(0.25)", "{p}.sigmoid_()", "{p}[1:].mul_({q})", "{p}.sub_({q})",
           "{p}.masked_fill_({q} > 0, 0.5)", "{p}.detach_()", "{p}.unsqueeze_(0)", "ingot.add({p}, {q}, out={p})",
-          "{p}.set_({q})", "{p}.data = {q}.data")
+          "{p}.set_({q})", "{p}.data = {q}.data", "{p}[0].data.mul_(2)", "{p}.data[..., 0] = 2.0", "{p}.t().data.add_(1)",
+          "{p}[1:].detach().zero_()")
 ASKS = ("log.append({p}.requires_grad)", "log.append({p}.is_leaf)", "log.append({p}._base is {q})",
         "log.append({p}._is_view())", "log.append({p} is {q})", "log.append({p}.grad_fn is None)", "{p}.retain_grad()",
         "log.append({p}.is_contiguous())", "{p}.register_hook(lambda g: g * 2)", "{p}.register_hook(lambda g: g * {p})",
@@ -102,7 +103,12 @@ GRADIENTS = ("weighed(result).backward({given})", "ingot.autograd.grad(weighed(r
              "allow_unused=True))), {pool}, allow_unused=True, {given})")
 LATER = ("tensors(result)[0].add_(1)", "tensors(result)[-1].mul_(w)", "{p}.mul_(2)", "{p}.data.add_(1)",
          "tensors(result)[0].retain_grad()", "{p}.retain_grad()", "tensors(result)[0].register_hook(lambda g: g * 3) and None",
-         "{p}.register_hook(lambda g: g * 3) and None", "({p} * {p}).sum()", "{p}.detach().clone()")
+         "{p}.register_hook(lambda g: g * 3) and None", "({p} * {p}).sum()", "{p}.detach().clone()",
+         "tensors(result)[-1].register_hook(lambda g: g * {p}.sum()) and None", "tensors(result)[-1].data.mul_(2)",
+         "tensors(result)[0][..., 0].data.add_(1)", "tensors(result)[0].requires_grad_()",
+         "setattr(tensors(result)[0], 'grad', ingot.ones_like(tensors(result)[0]))", "tensors(result)[-1].set_({p})",
+         "tensors(result)[0].register_post_accumulate_grad_hook(lambda t: t.grad.mul_(2)) and None",
+         "tensors(result)[-1].t_()", "setattr(tensors(result)[0], 'data', {p}.data)", "[t._version for t in tensors(result)]")
 AFTER = (*[f"out.append(tried(lambda: {text}))" for text in (*GRADIENTS, *LATER)],
          "with ingot.no_grad(): out.append(tried(lambda: tensors(result)[0].add_(1)))", "with ingot.no_grad(): {p}.add_(0.5)",
          "out.append(relations([*tensors(result), {all}]))", "w.grad = u.grad = None")

@@ -205,7 +205,7 @@ def loops_on_values():
 
 
 @program
-def adaptive_steps():
+def steps_of_an_embedded_pair():
     """A solver of a differential equation, whose steps are as long as their errors allow."""
     rates = ingot.randn(4, 4) * 0.1
 
