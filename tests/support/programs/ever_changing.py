@@ -121,6 +121,18 @@ def sizes_of_images():
 
 
 @program
+def sizes_of_warps():
+    """Images turned by angles of their own, in batches and sizes that differ."""
+    def f(x):
+        angles = ingot.linspace(0, 1, x.shape[0])
+        rows = [ingot.stack([angles.cos(), -angles.sin(), ingot.zeros_like(angles)], -1),
+                ingot.stack([angles.sin(), angles.cos(), ingot.zeros_like(angles)], -1)]
+        grid = nn.functional.affine_grid(ingot.stack(rows, 1), list(x.shape), align_corners=False)
+        return nn.functional.grid_sample(x, grid, align_corners=False)
+    return f, lambda i: (ingot.ones(1 + i * 7 % 5, 3, 8 + i * 3 % 8, 8 + i * 5 % 8),)
+
+
+@program
 def sizes_of_attention():
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
     return (lambda x: layer(x)), lambda i: (ingot.ones(2, 5 + i, 16),)
