@@ -47,7 +47,7 @@ class AliasTable:
         else:
             chains, positions = self._join_plain(cells, storage)
         self.read_only.discard(id(storage))
-        self._redirect(storage.cell, chains)
+        self._redirect(storage.cell, cells, chains)
         self.wholes[storage.cell.source] = [c.source for c in cells]
         self.bases += [(position, positions[0]) for position in positions[1:]]
 
@@ -110,8 +110,10 @@ class AliasTable:
         return (is_plain and (is_alone or not cell.version) and inputs.is_from(cell, "argument") and base_of(root) is base
                 and base._storage is root._storage and id(root) not in self._recorder.swaps.swapped)
 
-    def _redirect(self, whole, chains):
-        """Move the links of some cells to one cell; `chains` leads to each old cell, by id."""
+    def _redirect(self, whole, cells, chains):
+        """Move the links of some cells to one cell; `chains` leads to each old cell, by id. What was saved follows them."""
+        for cell in cells:
+            cell.joined = whole, chains[id(cell)]
         for t, link in self._recorder.links.live():
             if id(link.cell) in chains:
                 t.__dict__["_traced"] = Link(self._recorder, whole, (*chains[id(link.cell)], *link.chain), link.value,

@@ -127,7 +127,8 @@ def _add_rewritten(recorder, results, outputs) -> list:
 def _written_tensors(recorder) -> list:
     """Return (position, tensor, its cell) of the inputs that may have got another history: those over memory that was written,
     and those that have other memory by now."""
-    found = {id(t): (position, t, cell) for cell in _written_cells(recorder) for position, t in recorder.inputs.over(cell)}
+    inputs, written = recorder.inputs, _written_cells(recorder)
+    found = {id(t): (position, t, cell) for cell in written for position, t in [*inputs.over(cell), *inputs.over_part(cell)]}
     found.update([(id(t), (position, t, recorder.link(t).cell)) for t, position, _ in recorder.swaps.swapped.values()])
     return list(found.values())
 

@@ -239,7 +239,7 @@ class GradientLog:
         if value is None or value.owner is not r.builder:
             raise _older_error(node)
         if t._shared is not None and t._shared is saved.storage:        # users get it in the memory of the saved tensor
-            r.links.tie(t, Link(r, saved.link.cell, saved.link.chain, None, -1))
+            r.links.tie(t, Link(r, *saved.link.place, None, -1))
         else:
             r.fresh(t, self.saved_value(saved, guards))
 
@@ -252,18 +252,22 @@ class GradientLog:
     def _moved(self, saved, before, now):
         if type(saved) is tuple:
             return tuple([self._moved(x, before, now) if type(x) is Saved else x for x in saved])
-        if saved.link.cell is not before:
+        cell, chain = saved.link.place
+        if cell is not before:
             return saved
-        link = Link(now.recorder, now.cell, saved.link.chain, None, -1)
+        link = Link(now.recorder, now.cell, chain, None, -1)
         return Saved(run_chain(now.cell.value, link.chain), link, None, now.cell.version, saved.whole)
 
     @staticmethod
     def saved_value(saved, guards):
         """Return what a saved tensor holds now, which is not what it held if it was written through `.data`, or through a
         tensor that counts its own writes."""
-        is_written = saved.link.cell.version != saved.version
+        cell, chain = saved.link.place
+        is_written = cell is not saved.link.cell or cell.version != saved.version
         if any(storage is saved.storage and (is_written or storage.version != version) for storage, version in guards):
-            return run_chain(saved.link.cell.value, saved.link.chain)
+            if saved.now[0] is not cell.value:          # (the tape and the backward read one value)
+                saved.now = cell.value, run_chain(cell.value, chain)
+            return saved.now[1]
         return saved.value
 
     # Reads and writes of `.grad`.

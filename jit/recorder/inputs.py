@@ -166,6 +166,11 @@ class InputTable:
         position = self._recorder.aliases.joined.get(id(cell.root), cell.source)
         return [(position, cell.root), *twins]
 
+    def over_part(self, cell) -> list:
+        """Return (position, tensor) of the inputs without a base that are a part of some memory: `.data` of a view."""
+        link = self._recorder.link
+        return [(p, t) for p, t in self.twins.items() if link(t).cell is cell and link(t).chain]
+
     def is_from(self, cell, *kinds: str) -> bool:
         """Return whether memory comes from an input of one of these kinds."""
         return cell.source is not None and self.sources[cell.source].kind in kinds

@@ -27,6 +27,7 @@ class Cell:
     began: int = 0              # version of memory from outside when it came in
     by_root: bool = True        # whether the first write to it was one to its root, or to a view of that
     is_checked: bool = False    # whether the history with which it came in had to allow a write
+    joined: Any = None          # (cell of memory of which it became a part, the views that lead there)
 
 
 class Link:
@@ -38,6 +39,14 @@ class Link:
         self.recorder, self.cell, self.chain, self.value = recorder, cell, chain, value
         self.version = cell.version if version is None else version
         self.is_outside = is_outside
+
+    @property
+    def place(self) -> tuple:
+        """The cell and the views on top of it by now: arguments over one memory join at the first write to it."""
+        if self.cell.joined is None:
+            return self.cell, self.chain
+        cell, chain = self.cell.joined
+        return cell, (*chain, *self.chain)
 
 
 class LinkTable:
@@ -87,13 +96,14 @@ class LinkTable:
 @dataclass(slots=True, eq=False)
 class Saved:
     """A tensor saved for gradients: its value at the time, its link, its storage, and the version of its cell. A DTensor has
-    its part's value; `whole` is its own aval."""
+    its part's value; `whole` is its own aval. `now` is a later value of the memory, with that of the tensor there."""
 
     value: Value
     link: Link
     storage: Any
     version: int
     whole: Any = None
+    now: tuple = (None, None)
 
     @property
     def aval(self):

@@ -265,10 +265,11 @@ def _shared_memory(recorder, memory, results, outputs) -> SharedMemory | None:
 
 def _in_memory(value, link) -> Value:
     """Return the current value of a tensor as a view of that of its memory: a write to a view leaves it a value of its own."""
-    whole, v = link.cell.value, value
+    cell, chain = link.place
+    whole, v = cell.value, value
     while v is not whole and v.node is not None and v.node.op.is_view:
         v = v.node.inputs[0]
-    return value if v is whole else run_chain(whole, link.chain)
+    return value if v is whole else run_chain(whole, chain)
 
 
 def tape_of(recorder, results) -> Tape:

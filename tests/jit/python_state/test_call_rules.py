@@ -377,6 +377,7 @@ def test_calls_give_what_eager_code_gives_or_an_error(part, state_of, pytestconf
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("group", GROUPS)
 def test_all_calls_give_what_eager_code_gives_or_an_error(group, state_of):
     counts: collections.Counter = collections.Counter()

@@ -9,6 +9,7 @@ import pytest
 import ingot
 from ingot import jit, nn, optim
 from ingot.ir.errors import AutogradError
+from outcomes import tried
 from side_by_side import numbers, plain
 
 VIEWS = [lambda b: b[:4], lambda b: b[2:6], lambda b: b[1:9:2], lambda b: b, lambda b: b.view(3, 4)[1],
@@ -649,3 +650,98 @@ def test_views_of_one_of_several_tensors_over_written_memory_keep_their_base(wri
         lives.append(found)
         w.data.fill_(1.0)
     assert lives[0] == lives[1]
+
+
+# Data of a view beside the view and its base: `.data` has no base.
+
+LEAF = [[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]]
+
+
+def beside(view, base):
+    """Return a view of a tensor, data of it, and the tensor."""
+    return view, view.data, base
+
+
+DATA = {
+    "of a view": lambda w: beside(w.unsqueeze(0), w), "of a row": lambda w: beside(w[0], w),
+    "of another view": lambda w: (w.unsqueeze(0), w.unsqueeze(0).data, w),
+    "of a part of a copy": lambda w: beside(w.detach().clone()[0], w),
+    "of a copy": lambda w: (lambda b: beside(b.view(2, 3), b))(w.detach().clone()),
+    "of a result": lambda w: (lambda b: beside(b.view(2, 3), b))(w * 1),
+    "detached": lambda w: (lambda b: (lambda v: (v, v.detach(), b))(b.view(2, 3)))(w * 1),
+    "of the base": lambda w: (lambda b: (b.view(2, 3), b.data, b))(w * 1),
+}
+DATA_WRITES = {
+    "number": lambda d, p, u: d.sub_(u), "base": lambda d, p, u: d.sub_(p), "result": lambda d, p, u: d.mul_(p.exp()),
+    "part": lambda d, p, u: d.view(-1)[0:1].mul_(u.sum()), "no history": lambda d, p, u: d.mul_(2),
+}
+
+
+@pytest.mark.parametrize("write", DATA_WRITES)
+@pytest.mark.parametrize("data", DATA)
+def test_data_of_a_view_get_the_history_of_a_write(data, write):
+    def life(wrap):
+        w, u = (ingot.tensor(x, dtype=ingot.float64, requires_grad=True) for x in (LEAF, LEAF[0]))
+        fn, found = wrap(lambda v, d, p: [DATA_WRITES[write](d, p, u), None][1]), []
+        for _ in range(4):
+            given = DATA[data](w)
+            tried(lambda: fn(*given))
+            found.append([(t.requires_grad, t.is_leaf, t._version, t.tolist()) for t in given])
+            w.grad = u.grad = None
+            for t in given:
+                found.append(tried(lambda: t.square().sum().backward(retain_graph=True)))
+            found.append([None if t.grad is None else t.grad.tolist() for t in (w, u)])
+        return found
+
+    try:
+        traced = life(jit.trace)
+    except jit.TraceError as error:
+        assert "memory that came in as several tensors" in str(error)
+    else:
+        assert traced == life(lambda fn: fn)
+
+
+# What was saved for gradients before a write that gradients do not notice.
+
+SAVED = {
+    "data": lambda x, v: (v.sin(), x.data.add_(1)), "data of a view": lambda x, v: (v.sin(), x.t().data.add_(1)),
+    "own data": lambda x, v: (v.sin(), v.data.add_(1)), "data of a row": lambda x, v: (v.sin(), x[1].data.add_(1)),
+    "detached": lambda x, v: (v.sin(), x.t().detach().add_(1)), "product": lambda x, v: (v * v, x.t().data.add_(1)),
+    "base": lambda x, v: (x.sin(), x.t().data.add_(1)), "data of the base": lambda x, v: (x.sin(), x.data.add_(1)),
+    "result": lambda x, v: (lambda y: (y, y.data.add_(1)))(v.exp()),
+    "inner": lambda x, v: (lambda z: (z.sin(), z.t().data.add_(1)))(x * 2),
+    "view of inner": lambda x, v: (lambda z: (z[1].sin(), z.t().data.add_(1)))(x * 2),
+}
+GIVEN = {
+    "parts": lambda w: (lambda x: (x, x.unbind(0)[1]))(w.clone()), "row": lambda w: (lambda x: (x, x[1]))(w.clone()),
+    "row of a leaf": lambda w: (w, w[1]), "two leaves": lambda w: (w.detach().clone().requires_grad_(), w),
+}
+
+
+def second_order(result, inputs, w):
+    """Return gradients of a result, and gradients of these."""
+    first = ingot.autograd.grad(result.square().sum(), inputs, create_graph=True, allow_unused=True)
+    return *first, *ingot.autograd.grad(sum(g.square().sum() for g in first if g is not None), [w], allow_unused=True)
+
+
+GRADIENTS = {
+    "first": lambda r, x, v, w: ingot.autograd.grad(r.sum(), [w, x, v], allow_unused=True),
+    "second": lambda r, x, v, w: second_order(r, [x, v], w), "second of a leaf": lambda r, x, v, w: second_order(r, [w], w),
+}
+
+
+@pytest.mark.parametrize("gradients", GRADIENTS)
+@pytest.mark.parametrize("saved", SAVED)
+@pytest.mark.parametrize("given", GIVEN)
+def test_gradients_read_what_saved_memory_holds_by_then(given, saved, gradients):
+    """Arguments over one memory join at the first write to it, and views of what was saved go on from the new memory."""
+    def life(wrap):
+        w = ingot.tensor(LEAF, dtype=ingot.float64, requires_grad=True)
+        fn, found = wrap(lambda x, v: SAVED[saved](x, v)[0]), []
+        for _ in range(3):
+            x, v = GIVEN[given](w)
+            made = tried(lambda: GRADIENTS[gradients](fn(x, v), x, v, w))
+            found.append([g if g is None or isinstance(g, str) else numbers(g) for g in made])
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
