@@ -13,6 +13,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.node import Leaf, Output, label_of, new_number, shown_edge, source_of, user_attributes
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
+from ...runtime.core.writes import has_views, views_of
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
@@ -387,9 +388,16 @@ class GradientLog:
                               "pass what it reads as an argument, and set attributes outside")
 
     def detaching(self, t: Tensor):
-        """`t` is about to lose its history. An input loses it in later calls, too."""
+        """`t` is about to lose its history. An input loses it in later calls, too. Views from outside would keep one that it
+        got in the call."""
         position = self._recorder.inputs.position_of(t)
         if position is not None:
+            if t._node is not self._recorder.inputs.histories.get(position):
+                self._recorder.layouts.answers[position, has_views] = False
+                links = [view.__dict__.get("_traced") for view in views_of(t)]
+                if any(link is None or link.is_outside for link in links):
+                    self._recorder.refuse("it detaches in place a tensor from outside behind a write that gave it a history, "
+                                          "and there are views of it", "write under no_grad(), or drop the views")
             if id(t) not in self._recorder.swaps.swapped:
                 self._recorder.layouts.query(t, has_base)
             self.detached.append((position, t))

@@ -5,6 +5,7 @@ from operator import attrgetter, is_not
 from ...runtime.core.device_array import place_of
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
+from ...runtime.core.writes import has_views
 from ..guards.guards import Guard, ModulesGuard, part_of
 from ..guards.memory_order import history_of_base, is_written_unchecked, may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
@@ -20,6 +21,7 @@ _QUERIES = {attributes_seen: "has other attributes, for which the function asks"
             keeps_gradient: "keeps its gradient, or not, and the function asks whether",
             name_of_history: "has a history of another kind, which the function looks at",
             has_base: "is a view, or no longer is, and the function detaches it in place",
+            has_views: "has views, or no longer has any, and the function writes to it and detaches it in place",
             is_leaf: "is a leaf, or no longer is, and the function detaches it and lets it require grad",
             is_written_unchecked: "is .data of a tensor, or no longer is, so writes to it are checked otherwise",
             history_of_base: "is a view, or a view of a tensor with a history, or no longer is, and the function writes to it",

@@ -302,7 +302,7 @@ class Tensor:
 
     @data.setter
     def data(self, value):
-        if value._a is self._a and value._storage is self._storage:     # `t.data += x` gives back what it took
+        if has_memory(self, value._a, value._storage):      # `t.data += x` gives back what it took
             return
         _check_kind("data", self._a, value._a)
         if self._node is not None and not value.dtype.is_inexact:
@@ -440,8 +440,15 @@ def shape_of(t: Tensor) -> tuple:
     return t._a.shape if seen is None else seen(t)
 
 
+def has_memory(t: Tensor, a, storage) -> bool:
+    """Return whether a tensor has this array in this memory."""
+    return t._a is a and t._storage is storage
+
+
 def lie_over(t: Tensor, memory: tuple):
     """Do `t.data = ...`: give the tensor other memory (see `memory_of`); nodes that saved a leaf follow it there."""
+    if has_memory(t, *memory[:2]):
+        return
     old = t._shared
     if old is not None and (old.guarded or t._data_version is not None) and t.is_leaf:
         old.left_by(t)

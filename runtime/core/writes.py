@@ -180,9 +180,14 @@ def check_history(dst: Tensor, name: str):
                             f" Write to a clone(), or {owner._passed_by.instead}")
 
 
+def views_of(t: Tensor) -> list:
+    """Return the live views of a tensor."""
+    return [view for view in [ref() for ref in t._storage.aliases] if view is not None and view._base is t]
+
+
 def has_views(t: Tensor) -> bool:
     """Return whether a tensor has live views."""
-    return any(view is not None and view._base is t for view in [ref() for ref in t._storage.aliases])
+    return bool(views_of(t))
 
 
 def _part(t: Tensor, name: str):

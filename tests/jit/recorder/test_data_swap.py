@@ -748,3 +748,25 @@ def test_a_view_of_a_tensor_that_lost_elements_is_that_of_eager_or_refused(view,
         assert life(jit.trace) == want
     except jit.TraceError as error:
         assert part(ingot.ones(2, 3)).numel() < 6 and "lies over" in str(error)
+
+
+@pytest.mark.parametrize("given", [lambda w: w.data, lambda w: w.detach(), lambda w: w.view(2, 3).data],
+                         ids=["data", "detach", "view"])
+def test_data_that_a_tensor_has_already_count_as_no_write(given):
+    """Also where a node has saved the memory meanwhile."""
+    def life(wrap):
+        w, kept, found = ingot.ones(2, 3, requires_grad=True), ingot.zeros(2, 3), []
+
+        def step(x):
+            kept.data = given(w)
+            return x * 2
+
+        step = wrap(step)
+        for _ in range(4):
+            saved = w * w
+            step(ingot.ones(2))
+            saved.sum().backward()
+            found.append((w._version, kept._version, w.grad.tolist()))
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)

@@ -322,6 +322,38 @@ def test_tensors_that_are_written_before_they_are_read(name, origin, captured):
     assert found == expected or "TraceError" in found
 
 
+@pytest.mark.parametrize("viewed", [(), (0,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("make", [lambda w: ingot.ones(2, 3), lambda w: w * 2], ids=["plain", "history"])
+@pytest.mark.parametrize("write", [lambda t, w: t.add_(w), lambda t, w: t[0].mul_(w[0]), lambda t, w: None],
+                         ids=["add_", "row", "nothing"])
+def test_views_keep_the_history_of_a_tensor_that_is_detached_behind_a_write(write, make, viewed):
+    """Those from outside. Some calls get tensors with views."""
+    def life(wrap):
+        def step(t):
+            write(t, w)
+            t.detach_()
+
+        w, found = ingot.ones(2, 3, requires_grad=True), []
+        step = wrap(step)
+        for call in range(3):
+            t = make(w)
+            views = [t[0], t.t()] if call in viewed else []
+            step(t)
+            w.grad = None
+            if views and views[1].requires_grad:
+                views[1].sum().backward()
+            found.append(([(v.requires_grad, v.tolist()) for v in (t, *views)],
+                          None if w.grad is None else w.grad.tolist()))
+        return found
+
+    try:
+        traced = life(jit.trace)
+    except jit.TraceError as error:
+        assert viewed and "detaches in place" in str(error)
+    else:
+        assert traced == life(lambda fn: fn)
+
+
 def test_views_cannot_be_detached_in_place_at_any_call():
     f = jit.trace(lambda x: (x.detach_() * 2).requires_grad)
     assert not f(ingot.ones(2))
