@@ -78,13 +78,15 @@ class AliasTable:
 
     def chain_from_base(self, view) -> tuple | None:
         """Return the view operators that lead from its base to a tensor, with symbolic sizes; None if the base has other memory
-        since the view was made, and lacks some of its elements."""
+        since the view was made, or lacks some of its elements."""
         if "_traced" not in view.__dict__:       # the function does not use it
             return view._chain
         chain, base = self._recorder.link(view).chain, view._base
         if base is None or "_traced" not in base.__dict__:
             return chain
         below = self._recorder.link(base)
+        if below.cell is not self._recorder.link(view).cell:
+            return None
         common = 0
         while common < min(len(chain), len(below.chain)) and chain[common] is below.chain[common]:
             common += 1

@@ -770,3 +770,33 @@ def test_data_that_a_tensor_has_already_count_as_no_write(given):
         return found
 
     assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("result", [lambda t, v: v, lambda t, v: (t, v), lambda t, v: (v.detach().requires_grad_(), v)],
+                         ids=["view", "both", "its data"])
+@pytest.mark.parametrize("data", [lambda x: x.new_zeros(5), lambda x: x.t(), lambda x: x.new_zeros(2, 3), lambda x: W],
+                         ids=["longer", "turned", "same kind", "outside"])
+@pytest.mark.parametrize("view", [lambda t: t.reshape(-1), lambda t: t.t(), lambda t: t[0], lambda t: t.detach()[1],
+                                  lambda t: t * 2], ids=["reshape", "t", "row", "detached", "none"])
+def test_tensors_with_views_that_get_other_data(view, data, result):
+    """Views keep the memory of their base from before. A trace may refuse that."""
+    def life(wrap):
+        def fn(x):
+            t = x.detach() * 2
+            v = view(t)
+            t.data = data(x)
+            v.add_(1)
+            return result(t, v)
+
+        fn = wrap(fn)
+        return [plain(fn(ingot.ones(2, 3) + k)) for k in range(3)]
+
+    try:
+        traced = life(jit.trace)
+    except jit.TraceError as error:
+        assert "sets .data of a tensor" in str(error)
+    else:
+        assert traced == life(lambda fn: fn)
+
+
+W = ingot.ones(3, 4)
