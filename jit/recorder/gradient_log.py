@@ -389,13 +389,14 @@ class GradientLog:
 
     def detaching(self, t: Tensor):
         """`t` is about to lose its history. An input loses it in later calls, too. Views from outside would keep one that it
-        got in the call."""
+        got in the call; a replay gives it to those that the function uses."""
         position = self._recorder.inputs.position_of(t)
         if position is not None:
             if t._node is not self._recorder.inputs.histories.get(position):
-                self._recorder.layouts.answers[position, has_views] = False
                 links = [view.__dict__.get("_traced") for view in views_of(t)]
-                if any(link is None or link.is_outside for link in links):
+                if not any(link is not None and link.is_outside for link in links):
+                    self._recorder.layouts.answers[position, has_views] = False
+                if None in links:
                     self._recorder.refuse("it detaches in place a tensor from outside behind a write that gave it a history, "
                                           "and there are views of it", "write under no_grad(), or drop the views")
             if id(t) not in self._recorder.swaps.swapped:
