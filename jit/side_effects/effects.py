@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...ir.weak_table import WeakTable
+from ...runtime.nn.base.hooks import store_again
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import MISSING
 from ..errors.errors import TraceError
@@ -91,11 +92,10 @@ class Target:
         if self.kind == "attr":
             if value is self.value():       # guards compare a module again after each change
                 return
-            if self._is_past_setter:
-                if isinstance(self.owner, Module):
-                    Module.__setattr__(self.owner, str(self.key), value)
-                else:
-                    vars(self.owner)[self.key] = value
+            if isinstance(self.owner, Module):
+                store_again(Module.__setattr__ if self._is_past_setter else setattr, self.owner, str(self.key), value)
+            elif self._is_past_setter:
+                vars(self.owner)[self.key] = value
             else:
                 setattr(self.owner, str(self.key), value)
         else:

@@ -33,6 +33,7 @@ class Mode:
         "observer",
         "own_code",
         "recorder",
+        "repeats_stores",
         "results_of_hosts",
         "run",
         "saved_hooks",
@@ -56,6 +57,7 @@ class Mode:
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
         self.results_of_hosts: Any = None       # `Outcomes` of host calls, while a replay runs
         self.done_by_hosts: Any = None      # `HostResults` of a replay that could not go on, for the run in its place
+        self.repeats_stores = False         # hooks on registration ran when the assignment to a module was recorded
         self.own_code: Any = None           # calls ingot's own code that runs none of users, unobserved by that tracker
         self.anomaly: Any = False   # anomaly mode
         self.function_modes = 0     # count of modes that intercept functions (`overrides.TorchFunctionMode`)

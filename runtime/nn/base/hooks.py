@@ -1,6 +1,7 @@
 """Hooks of modules: callbacks around forward and backward, and on registration of parameters, buffers and children."""
 
 import types
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -312,8 +313,22 @@ def register_module_module_registration_hook(hook) -> RemovableHandle:
     return add_hook(MODULE_HOOKS, hook)
 
 
+def store_again(store: Callable, module, name: str, value):
+    """Assign an attribute of a module by `store`, past the hooks on registration: these gave the value when it was recorded."""
+    if not (PARAMETER_HOOKS or BUFFER_HOOKS or MODULE_HOOKS):
+        store(module, name, value)
+        return
+    before, tls.m.repeats_stores = tls.m.repeats_stores, True
+    try:
+        store(module, name, value)
+    finally:
+        tls.m.repeats_stores = before
+
+
 def after_hooks(hooks: HookTable, module, name: str, value) -> Any:
     """Return the value that a module keeps, after the hooks of its kind."""
+    if tls.m.repeats_stores:
+        return value
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.asked("registration_hooks", partial(hooks.numbers))

@@ -426,3 +426,38 @@ def test_what_a_module_writes_and_nothing_reads_costs_no_recording():
         traced(ingot.ones(n, 2))
         assert (traced.seen, traced.n) == ((n, 2), n)
     assert traced.stats()["compiles"] == 2, traced.stats()["misses"]
+
+
+HOOKS = nn.modules.module
+PARTS = {
+    "parameter": (HOOKS.register_module_parameter_registration_hook, lambda x: nn.Parameter(x.detach() * 2)),
+    "buffer": (HOOKS.register_module_buffer_registration_hook, lambda x: nn.Buffer(x * 2)),
+    "module": (HOOKS.register_module_module_registration_hook, lambda x: OTHERS[int(x.sum() > 6)])}
+OTHERS = [nn.Tanh(), nn.Sigmoid()]
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as it is")
+@pytest.mark.parametrize("gives", [False, True])
+@pytest.mark.parametrize("part", PARTS)
+def test_hooks_on_registration_run_once_for_each_call(part, gives):
+    def run(wrap):
+        net, log = nn.Module(), []
+
+        def hook(module, name, value):
+            if module is net:
+                log.append(name)
+                return OTHERS[0] if gives and part == "module" else type(value)(value.detach() + 1) if gives else None
+            return None
+
+        def fn(x):
+            net.last = made(x)
+            return x * 2
+
+        handle, step = register(hook), wrap(fn)
+        try:
+            return [(step(ingot.ones(3) * i).tolist(), [*log], str(net.last)) for i in range(5)]
+        finally:
+            handle.remove()
+
+    register, made = PARTS[part]
+    assert run(jit.trace) == run(lambda fn: fn)
