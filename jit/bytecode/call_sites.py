@@ -111,6 +111,19 @@ def _handled(code) -> list:
             and follows[e.target].opname not in CONSTANTS]
 
 
+@of_code(1024)
+def reads_handled(code) -> bool:
+    """Return whether code may read the error that its caller handles: by a bare `raise` outside of an `except`, or as the
+    context of an error of its own."""
+    if "__context__" in code.co_names:
+        return True
+    by_offset = {ins.offset: ins for ins in instructions_of(code)}
+    bare = [at for at, ins in by_offset.items() if ins.opname == "RAISE_VARARGS" and ins.arg == 0]
+    entries = dis.Bytecode(code).exception_entries if bare else ()      # type: ignore[attr-defined]
+    handlers = [e for e in entries if by_offset[e.target].opname == "COPY"]      # (an error there ends the `except`)
+    return not all(any(e.start <= at < e.end for e in handlers) for at in bare)
+
+
 def depths_of(code) -> dict:
     """Return {offset: depth of the stack before the instruction}."""
     instructions = instructions_of(code)

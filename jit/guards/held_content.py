@@ -36,7 +36,7 @@ _HELD: dict = {
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
     "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
     "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),
-    "queue.Queue": lambda q: list(q.queue),
+    "queue.Queue": lambda q: (list(q.queue), q.maxsize, q.unfinished_tasks),
     "threading.Event": lambda event: event.is_set(),
 }
 

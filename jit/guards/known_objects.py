@@ -1,10 +1,10 @@
 """Objects that a recorded call has met, sorted by origin: made by the function, passed to it, or there before."""
 
-from types import MethodType
+from types import MethodType, ModuleType
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
-from ..bytecode.user_code import attributes_of, is_a, is_user_defined, is_user_namespace
+from ..bytecode.user_code import attributes_of, is_a, is_user_defined
 from ..errors.errors import RecordingStatus
 from .arg_pytree import fields_of
 from .object_arguments import TakenApart
@@ -88,7 +88,7 @@ class KnownObjects:
 
     def existed(self, owner) -> bool:
         """Return whether an object that code has reached was there before the call."""
-        return is_user_namespace(owner) or self.was_met(owner) or id(owner) in self.tensors
+        return is_a(owner, (type, ModuleType)) or self.was_met(owner) or id(owner) in self.tensors
 
     def was_met(self, x) -> bool:
         """Return whether an instance was met that was there before the call."""

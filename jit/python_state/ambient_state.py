@@ -13,6 +13,7 @@ import locale
 import os
 import pickle
 import re
+import shutil
 import sys
 import time
 import types
@@ -63,8 +64,26 @@ def _locale() -> tuple:
     return locale.setlocale(locale.LC_ALL), {**found._override_localeconv}
 
 
-def _reductions() -> dict:
-    return {**copyreg.dispatch_table}
+def _reductions() -> tuple:
+    found: Any = copyreg
+    return {**copyreg.dispatch_table}, {**found._inverted_registry}
+
+
+def _command_line() -> tuple:
+    """Return what `argparse` and `getopt` read of the process, and the width of the help text."""
+    return *sys.argv, os.environ.get("POSIXLY_CORRECT"), *shutil.get_terminal_size()
+
+
+def _printing() -> tuple:
+    polynomials, masked = [sys.modules.get(f"numpy.{name}") for name in ("polynomial._polybase", "ma.core")]
+    shown: Any = getattr(masked, "masked_print_option", None)
+    return (np.get_printoptions(), getattr(getattr(polynomials, "ABCPolyBase", None), "_use_unicode", None),
+            (shown.display(), shown.enabled()) if shown else None)
+
+
+def _zone_files() -> tuple:
+    zones: Any = sys.modules["zoneinfo"]
+    return zones.TZPATH
 
 
 def _dialects() -> dict:
@@ -87,8 +106,10 @@ _STATES: dict[str, tuple[Callable, str]] = {
     "reductions": (_reductions, "how objects are copied and pickled (copyreg)"),
     "dialects": (_dialects, "the dialects of csv files"),
     "digits": (sys.get_int_max_str_digits, "the most digits of a number in text"),
-    "printing": (np.get_printoptions, "how numpy prints"),
+    "printing": (_printing, "how numpy prints"),
     "decimals": (_decimal_defaults, "the default context of decimal numbers"),
+    "command": (_command_line, "the command line, or the width of the terminal"),
+    "zones": (_zone_files, "the folders with files of time zones"),
 }
 # Function, class or module -> names of the states that it reads.
 _READ_BY: dict = {
@@ -98,10 +119,11 @@ _READ_BY: dict = {
                                                           for name in ("strftime", "strptime", "__format__")]],
                     ("zone", "locale")),
     "calendar": ("locale",), "locale": ("locale",), "copy": ("reductions",), "pickle": ("reductions",), "csv": ("dialects",),
-    "decimal.Context": ("decimals",),
+    "decimal.Context": ("decimals",), "argparse": ("command",), "getopt": ("command",), "zoneinfo": ("zones",),
 }
 _MAKE_TEXT = frozenset([f"builtins.{name}" for name in ("str", "repr", "ascii", "format", "str.format", "object.__format__",
                                                         "object.__repr__", "object.__str__")])
+_TEXT_METHODS = frozenset(("__str__", "__repr__", "__format__"))
 _OF_CODECS = frozenset(("builtins.str.encode", "builtins.bytes.decode", "builtins.bytearray.decode", "builtins.str",
                         "builtins.bytes", "builtins.bytearray"))
 
@@ -115,13 +137,10 @@ def condition_on(name: str) -> ReadCondition:
 def states_of_call(text: str, values, at_start: dict) -> list:
     """Return the conditions on the states that a function of a library reads, called with some values. `at_start` are those
     that code may change for a while, and changes again in replays: {name: condition, as the call found the state}."""
-    path, names = text, ()
-    while path and not names:
-        names, path = _READ_BY.get(path, ()), path.rpartition(".")[0]
-    found = [at_start.get(name) or condition_on(name) for name in names]
+    found = states_of_module(text, at_start)
     if text.startswith("dataclasses."):
         found += [_fields_of(x if isinstance(x, type) else type(x)) for x in values]
-    if text in _MAKE_TEXT and any(_holds(x, lambda v: isinstance(v, np.generic)) for x in values):
+    if text in _MAKE_TEXT and any(_holds(x, lambda v: type(v).__module__.startswith("numpy")) for x in values):
         found.append(condition_on("printing"))
     if any(_holds(x, _is_long) for x in values):
         found.append(condition_on("digits"))
@@ -130,6 +149,16 @@ def states_of_call(text: str, values, at_start: dict) -> list:
     if text in ("pickle.loads", "pickle._loads"):
         found += [_globals_of(x) for x in values if isinstance(x, (bytes, bytearray))]
     return found
+
+
+def states_of_module(text: str, at_start: dict) -> list:
+    """Return the conditions on the states that a function or method of a library reads, whatever its operands are."""
+    path, names = text, tuple[str, ...]()
+    while path and not names:
+        names, path = _READ_BY.get(path, ()), path.rpartition(".")[0]
+    if text.startswith("numpy.") and text.rpartition(".")[2] in _TEXT_METHODS:
+        names = (*names, "printing")
+    return [at_start.get(name) or condition_on(name) for name in names]
 
 
 def states_of_text(code) -> list:
@@ -143,6 +172,29 @@ def _holds(x, asks, depth=0) -> bool:
     if type(x) in (list, tuple, set, frozenset, dict) and depth < _DEEPEST:
         return any(_holds(v, asks, depth + 1) for v in (*x, *(x.values() if type(x) is dict else ())))
     return asks(x)
+
+
+def reads_clock(text: str, values) -> bool:
+    """Return whether a function of numpy makes a time of "now" or "today"."""
+    if not text.startswith("numpy."):
+        return False
+    is_time = text == "numpy.datetime64" or any(_is_type_of_times(x) for x in values)
+    return is_time and any(_holds(x, _is_moment) for x in values)
+
+
+def _is_type_of_times(x) -> bool:
+    if not isinstance(x, (str, type, np.dtype)):
+        return False
+    try:
+        return np.dtype(x).kind == "M"
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_moment(x) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "SUO" and any(map(_is_moment, x.flat))
+    return x in ("now", "today", b"now", b"today") if isinstance(x, (str, bytes)) else False
 
 
 def _is_long(x) -> bool:

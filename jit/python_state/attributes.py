@@ -188,6 +188,7 @@ class DynamicAttributes:
 
     def _add_name(self, owner, name):
         kind, text = owner if is_a(owner, type) else type(owner), self._known.name_of(owner)
+        is_loaded = is_a(owner, types.ModuleType) and hasattr(owner, name)      # (which may load it)
         own = attributes_of(owner)
         is_missing = static_attribute(kind, name) is MISSING
         if is_missing:
@@ -199,7 +200,8 @@ class DynamicAttributes:
         if is_a(owner, (type, Module)) or self._known.parts.taken.is_apart(owner):      # (these are compared as a whole)
             return
         if name not in own:
-            self._reads.add_absent(text, owner, {name})
+            if not is_loaded:
+                self._reads.add_absent(text, owner, {name})
             if not is_missing and isinstance(static_attribute(kind, name), types.MemberDescriptorType):
                 self._reads.add_attribute(text, owner, name, MISSING)
         elif not is_a(owner, Tensor):

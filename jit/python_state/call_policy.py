@@ -58,7 +58,7 @@ from ..host.locks import LockLog
 from ..proxies.numpy_scalars import now
 from ..proxies.threads import is_alone, is_service, mapped
 from ..side_effects.contents import ContainerLog
-from .ambient_state import comparable, states_of_call
+from .ambient_state import comparable, reads_clock, states_of_call, states_of_module
 from .cached_functions import CACHED
 from .call_events import Called, Operation, call_events
 from .call_rules import (
@@ -103,6 +103,9 @@ from .stdlib_state import RANDOM, ContextVariables, is_seed
 from .weak_references import GIVES_OUT
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
+_WRITES_TEXT = frozenset(("write", "writelines"))
+_MAKE_REFERENCES = frozenset([f"weakref.{name}" for name in ("ReferenceType", "WeakMethod", "proxy")])
+_ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
@@ -152,6 +155,7 @@ _REASONS = {
 _REASONS["contextvars.Context.run"] = ("which sets context variables for the function that it runs; call that function by "
                                        "itself, or run the traced function in the context")
 _REASONS["numpy.random"] = _REASONS["random"]
+_REASONS["numpy.datetime64"] = _REASONS["numpy.array"] = _REASONS["numpy.ndarray.astype"] = _REASONS["datetime"]
 _ANY_REASON = "which a replay would not do; call it outside, pass its result as an argument, or mark a function with jit.host"
 
 
@@ -172,10 +176,11 @@ class CallPolicy:
         self._kinds = NumberKinds(status, inputs)
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
+        self._handles = False       # whether the caller handles an error
         self._hashes_tensors = False        # whether tensors may be elements of sets of the call's own
 
     def start(self):
-        self._modes = modes()
+        self._modes, self._handles = modes(), _handles_error()
         self._chains.generators.start()
 
     def call_by_library(self, frame):
@@ -231,6 +236,30 @@ class CallPolicy:
         if changed:
             self._status.refuse(f"it leaves {changed[0]} changed{at(self._mode_setter)}; change it with a `with` block, or "
                                  "outside")
+
+    def asks_handled(self):
+        """Note code that may read the error that is being handled: it is the caller's outside of the handlers of the function.
+        """
+        if self._handles:
+            self._status.first_time = "it may read the error that its caller is handling"
+        self._reads.add_condition(ReadCondition(("handled",), _handles_error, False, "whether the caller handles an error"))
+
+    def writes_text(self, frame, stream):
+        """Refuse code of the standard library that writes to the streams to which programs print. Warnings, and progress bars
+        of the function, are followed otherwise."""
+        if not _is_printed_to(stream) or is_user(frame):
+            return
+        while frame is not None and not is_user(frame):
+            name = frame.f_globals.get("__name__", "").partition(".")[0]
+            if name == "warnings" or name in LIBRARIES:
+                return
+            frame = frame.f_back
+        if frame is not None:
+            self._refuse_text(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+
+    def _refuse_text(self, line):
+        self._status.refuse(f"it writes to sys.stdout or sys.stderr at {line}, which a replay would not do; use print(), or a "
+                             "function that is marked with jit.host")
 
     def starts_thread(self, frame):
         """Refuse user code that starts a thread, or gives work to one."""
@@ -446,7 +475,7 @@ class CallPolicy:
                 self._reachable.use_all(_stored(owner, name))
         elif name == "__class__":
             self._sets_class(call, owner)
-        elif how is setattr and type(name) is str and self._known.existed(owner):
+        elif how is setattr and type(name) is str and self._known.existed(owner) and not is_switch(owner, name):
             before = follow(owner, (("attr", name),))
             attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
 
@@ -577,8 +606,10 @@ class CallPolicy:
         else:
             if self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
                 self._changes_or_reads(call, receiver, name, text)
-            if type(receiver) is np.ndarray:
-                self._reads.uses_numpy()
+            for state in states_of_module(text, self._reads.at_start):
+                self._reads.add_condition(state)
+            if reads_clock(text, (receiver, *(args or ()), *kwargs.values())):
+                self._refuse(call, text)
             if type(receiver) not in CONTAINERS:
                 self._receives(call, text, (*(args or ()), *kwargs.values()))
 
@@ -597,7 +628,9 @@ class CallPolicy:
         """Guard an object from outside that one of its own methods reads or changes."""
         kind: Any = type(receiver)
         its_name = self._reachable.name_of(receiver)
-        if kind is types.CellType:
+        if name in _WRITES_TEXT and _is_printed_to(receiver):
+            self._refuse_text(call.line)
+        elif kind is types.CellType:
             self._cell(receiver, is_set=False)
         elif name in _ADDS and type(receiver) in RESTORED:
             self._contents.see(receiver, text, self._inputs)
@@ -621,6 +654,11 @@ class CallPolicy:
             rule = SETS if text in STATES else REFUSED
         if rule is READS and args is None:
             rule = REFUSED
+        values = (*(args or ()), *kwargs.values())
+        if reads_clock(text, values):
+            self._refuse(call, text)
+        if text in _MAKE_REFERENCES and any(x is not None for x in values[1:]):
+            text, rule = f"{text} with a callback", REFUSED
         if rule is REFUSED:
             self._refuse(call, text)
         elif rule is HOST:
@@ -631,7 +669,8 @@ class CallPolicy:
             self._reads.add_condition(_reading_condition(text, function, args, kwargs))
         elif text.startswith("decimal."):
             self._reads.add_condition(decimal_condition())
-        values = (*(args or ()), *kwargs.values())
+        if text in _ASK_HANDLED or text.startswith("traceback."):
+            self.asks_handled()
         if rule is PURE or rule is OBSERVED:
             for state in states_of_call(text, values, self._reads.at_start):
                 self._reads.add_condition(state)
@@ -661,15 +700,31 @@ class CallPolicy:
             kind: Any = type(x)
             if module_of(kind.__module__) == "decimal":
                 self._reads.add_condition(decimal_condition())
-            is_stream_of_text = x is sys.stdout or x is sys.stderr
+            if _is_printed_to(x) and text.startswith("csv."):       # in C code
+                self._refuse_text(call.line)
             if is_lock(kind) and self._is_outside(x):
                 self._refuse(call, f"{text} with a {kind.__qualname__} from outside")
                 continue
-            if rule_of_method(kind, "") in (CONTENT, DRAWS) and not is_stream_of_text:
+            if rule_of_method(kind, "") in (CONTENT, DRAWS) and not _is_printed_to(x):
                 self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
 
     def _refuse(self, call, text):
         self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(), {_reason(text)}")
+
+
+def is_switch(owner, name) -> bool:
+    """Return whether a property of a module of ingot sets an attribute, which tells the recorder itself."""
+    return is_a(owner, types.ModuleType) and is_own(owner.__name__) and hasattr(
+        type(inspect.getattr_static(type(owner), name, None)), "__set__")
+
+
+def _handles_error() -> bool:
+    """Return whether an error is being handled where this is called from."""
+    return sys.exc_info()[0] is not None
+
+
+def _is_printed_to(stream) -> bool:
+    return stream is sys.stdout or stream is sys.stderr
 
 
 def _stored(owner, name):

@@ -69,7 +69,7 @@ _MODULES: dict = {
         "unittest", "urllib.parse", "warnings", "weakref", "zlib", "zoneinfo", "numpy", "ml_dtypes", "scipy", "pandas",
         "sklearn", "sympy", "omegaconf", "pydantic", "pydantic_core", "attr", "attrs", "beartype", "jaxtyping", "pytest",
         "pluggy"), PURE),
-    **dict.fromkeys(("concurrent", "contextvars", "multiprocessing", "queue", "llvmlite", "triton", "tqdm", "rich",
+    **dict.fromkeys(("concurrent", "contextvars", "queue", "llvmlite", "triton", "tqdm", "rich",
                      "pydevd_bundle", "pydevd_frame_eval"), OBSERVED),
     "platform": READS,
 }
@@ -139,9 +139,13 @@ _FUNCTIONS: dict = {
         REFUSED="Condition.wait Condition.wait_for Barrier.wait Barrier.reset Barrier.abort"),
     "multiprocessing": _table(
         LOCKS=_methods("SemLock Lock RLock Condition Semaphore BoundedSemaphore", "acquire release __enter__ __exit__"),
-        REFUSED="Condition.wait Condition.wait_for Barrier.wait"),
+        PURE=_methods("BaseContext", "get_context Lock RLock Condition Semaphore BoundedSemaphore Event Barrier Value Array "
+                      "RawValue RawArray Queue SimpleQueue JoinableQueue Pipe"),
+        READS="current_process parent_process Event.is_set "
+              + _methods("BaseContext DefaultContext", "cpu_count get_start_method get_all_start_methods"),
+        REFUSED="Condition.wait Condition.wait_for Barrier.wait active_children"),
     "logging": _table(
-        PURE="makeLogRecord Formatter LogRecord NullHandler Filter LoggerAdapter currentframe",
+        PURE="Formatter NullHandler Filter LoggerAdapter currentframe",
         OBSERVED="debug info warning warn error critical fatal log exception Logger.debug Logger.info Logger.warning "
                  "Logger.warn Logger.error Logger.critical Logger.fatal Logger.log Logger.exception Logger.isEnabledFor "
                  "Logger.handle LoggerAdapter.debug LoggerAdapter.info LoggerAdapter.warning LoggerAdapter.error "
@@ -150,7 +154,7 @@ _FUNCTIONS: dict = {
               "Logger.hasHandlers Logger.getChild Logger.getChildren",
         HOST="disable captureWarnings addLevelName basicConfig setLogRecordFactory setLoggerClass shutdown Logger.setLevel "
              "Logger.addHandler Logger.removeHandler Logger.addFilter Logger.removeFilter",
-        REFUSED="Logger.findCaller"),
+        REFUSED="Logger.findCaller LogRecord makeLogRecord"),
     "warnings": _table(OBSERVED="warn warn_explicit", HOST="filterwarnings simplefilter resetwarnings showwarning"),
     "contextvars": _table(PURE="ContextVar Context", READS="copy_context"),
     "io": _table(REFUSED="FileIO open_code"),
@@ -161,6 +165,10 @@ _FUNCTIONS: dict = {
     "linecache": _table(REFUSED="getline getlines checkcache updatecache"),
     "decimal": _table(REFUSED="setcontext"),
     "csv": _table(READS="list_dialects get_dialect", HOST="register_dialect unregister_dialect field_size_limit"),
+    "abc": _table(READS="get_cache_token"),
+    "weakref": _table(REFUSED="finalize getweakrefcount getweakrefs"),
+    "concurrent": _table(REFUSED="wait as_completed"),
+    "importlib.metadata": _table(READS="version"),
     "importlib": _table(HOST="invalidate_caches", READS="find_loader", REFUSED="reload"),
     "re": _table(HOST="purge"),
     "types": _table(OBSERVED="SimpleNamespace.__getattribute__ SimpleNamespace.__setattr__ SimpleNamespace.__delattr__"),
@@ -204,13 +212,15 @@ _CLASSES: dict = {
                      "weakref.WeakKeyDictionary", "weakref.WeakValueDictionary", "weakref.WeakSet", "weakref.ProxyType",
                      "weakref.CallableProxyType", "functools._lru_cache_wrapper", "threading._local"), OBSERVED),
     **dict.fromkeys(("queue.SimpleQueue", "numpy.void", "contextvars.Context", "multiprocessing.shared_memory.SharedMemory",
+                     "concurrent.futures._base.Future",
                      *[f"multiprocessing.sharedctypes.Synchronized{of}" for of in ("", "Array", "String")]), CONTENT),
     **dict.fromkeys(("random.Random", "numpy.random.Generator", "numpy.random.mtrand.RandomState",
                      "numpy.random._generator.Generator", "numpy.random.bit_generator.BitGenerator",
                      "numpy.random.bit_generator.SeedSequence"), DRAWS),
 }
-# Classes whose own methods are refused, unless they have a row: they ask the system. Those of their bases are not.
-_REFUSED = frozenset(("pathlib.Path", "pathlib.PathBase"))
+# Classes, and modules of such, whose own methods are refused, unless they have a row: they ask the system. Those of their bases
+# are not.
+_REFUSED = frozenset(("pathlib.Path", "pathlib.PathBase", "multiprocessing"))
 _SIMPLE = (int, float, complex, bool, str, bytes, type(None), tuple, frozenset)
 
 
@@ -261,9 +271,10 @@ def rule_of_method(kind: type, name: str) -> Rule:
         row = _row(module, f"{cls.__qualname__}.{name}")
         if row is not None:
             return row
-        if name in vars(cls) and f"{module}.{cls.__qualname__}" in _REFUSED:
+        path = f"{module}.{cls.__qualname__}"
+        if name in vars(cls) and path not in _CLASSES and not _REFUSED.isdisjoint((path, module.partition(".")[0])):
             return REFUSED
-        rule = PURE if cls in _SIMPLE else _CLASSES.get(f"{module}.{cls.__qualname__}")
+        rule = PURE if cls in _SIMPLE else _CLASSES.get(path)
         if rule is not None and cls is not object:
             return rule
         if not is_user_module(cls.__module__) and _rule_of_module(module) is OBSERVED:

@@ -135,6 +135,13 @@ class ChainReads:
         guard = ImportedModule(name, self._loaded.get(name, MISSING))
         self.reads.conditions.setdefault(guard.identity, guard)
 
+    def changes_modules(self) -> bool:
+        """Return whether code has put a module into `sys.modules`, or taken one out: imports put new ones there."""
+        before, now = self._loaded, sys.modules.copy()
+        known = {*map(id, before.values())}
+        return any(now.get(name) is not module for name, module in before.items()) or any(
+            id(module) in known for name, module in now.items() if name not in before)
+
     def guard_missing_imports(self):
         """Guard, at the end of the call, that modules which code did not find, or did not come to import, are not loaded."""
         for what, steps, package in self._imports:

@@ -44,7 +44,7 @@ from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
-from .iterators import OutsideIterators
+from .iterators import OutsideIterators, is_library_iterator
 from .read_log import ReadLog, registry_condition
 from .weak_references import WEAK_CONTAINERS, WeakReferences
 
@@ -227,11 +227,23 @@ class Reachable:
             if id(x) in seen or is_plain(x) or is_a(x, (Tensor, Module, type, types.ModuleType)):
                 continue
             seen.add(id(x))
+            self.takes_content(x)
             if is_instance(x):
                 self.takes_all(x)
                 waiting += attributes_of(x).values()
             if type(x) in CONTAINERS or is_a(x, (tuple, frozenset)):
                 waiting += [*x, *x.values()] if hasattr(x, "values") else x
+
+    def takes_content(self, x):
+        """Guard the content of an object in C code that a copy or a pickle takes over."""
+        if not self.is_operand(x) or is_lock(type(x)):
+            return
+        name = self.name_of(x)
+        if is_library_iterator(x):
+            self.iterators.refuse(name)
+        elif not self._reads.add_content(name, x):
+            self._known.refuse(f"it copies {name}, whose content cannot be compared; do so outside, or in a function that is "
+                               "marked with jit.host")
 
     def takes_number(self, args):
         """Note a call of `id` or `hash` with operands, or with unknown ones (None)."""

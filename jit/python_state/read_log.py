@@ -113,13 +113,18 @@ def _is_made_in_python(kind) -> bool:
 
 def pickled(value) -> Any:
     """Return a function that pickles an object, or None if that cannot be done."""
+    read = functools.partial(_pickle, value)
+    return None if read() is None else read
+
+
+def _pickle(value) -> Any:
+    """Return an object as bytes, or None if it cannot be pickled, or no longer."""
     try:
-        pickle.dumps(value, 4)
+        return _Pickled(pickle.dumps(value, 4))
     except Exception as error:
         if is_interrupt(error, of_user=True):
             raise
         return None
-    return lambda: _Pickled(pickle.dumps(value, 4))
 
 
 class _Pickled(bytes):

@@ -20,6 +20,7 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
+from ..bytecode.call_sites import reads_handled
 from ..bytecode.identity import asks_identity, tells_apart
 from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
@@ -39,7 +40,7 @@ from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .ambient_state import states_of_text
 from .attributes import DynamicAttributes, TensorAttributes
-from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables
+from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables, is_switch
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import LOADS
@@ -56,8 +57,9 @@ _READ_ANY = frozenset(("__dict__", "format", "format_map"))         # code in C 
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
-_COPIES = frozenset(("__reduce_ex__", "__getstate__"))
-_THREAD_OR_COPY = _STARTS_THREAD | _COPIES
+_COPIES = frozenset(("__reduce_ex__", "__getstate__", "__copy__", "__deepcopy__"))
+_WRITES_TEXT = frozenset(("write", "writelines"))
+_IN_C = _STARTS_THREAD | _COPIES | _WRITES_TEXT
 _PICKLES = frozenset(("dump", "dumps", "Pickler"))
 _RUNNERS = frozenset(("forward", "__call__", "train"))
 _OF_MODULES = Module.__module__.rpartition(".")[0]
@@ -183,8 +185,8 @@ class Tracker:
             elif type(arg) is types.ModuleType and is_user_namespace(arg):
                 self.reachable.walk(arg.__name__, arg)
         elif event == "c_call":
-            if arg.__name__ in _THREAD_OR_COPY:
-                self._thread_or_copy(frame, arg)
+            if arg.__name__ in _IN_C:
+                self._called_in_c(frame, arg)
             if arg is _SYSTEM_RANDOM and not is_user(frame) and works_for_user(frame) and not is_seed(frame):
                 self.status.refuse(FROM_SYSTEM)
 
@@ -211,8 +213,14 @@ class Tracker:
         if not is_ours or (caller is not None and is_user(caller)):
             self.known.add_own(x)
 
-    def _thread_or_copy(self, frame, function):
-        """Note a builtin that starts a thread, or copies the attributes of an object."""
+    def _writes_text(self, frame):
+        self.world.writes_text(frame, _first_argument(frame))
+
+    def _called_in_c(self, frame, function):
+        """Note a builtin that starts a thread, copies an object, or writes to a stream."""
+        if function.__name__ in _WRITES_TEXT:
+            self.world.writes_text(frame, function.__self__)
+            return
         starts = function.__name__ in _STARTS_THREAD
         if starts:
             self.world.starts_thread(frame)
@@ -220,6 +228,8 @@ class Tracker:
             self.writes.fix_numbers()
         if not starts:
             self.reachable.takes_all(function.__self__)
+            if works_for_user(frame):
+                self.reachable.takes_content(function.__self__)
 
     def _runs(self, frame):
         """Note a module that runs, or whose mode is set."""
@@ -297,6 +307,8 @@ class Tracker:
         code = frame.f_code
         if "cell_contents" in code.co_names or sets_class(code):
             self.reachable.on_operand()
+        if reads_handled(code):
+            self.world.asks_handled()
         self.reads.by_name = self.reads.by_name or not _READ_ANY.isdisjoint(code.co_names)
         late, assigned = self.chains.names_past_own(frame, own)
         by_value = names_by_value(frame)
@@ -349,7 +361,8 @@ class Tracker:
                 self.tensors.add_write(target, key, f"{chain}")
             return
         self.reads.add_behind(target, key)      # its class may say how the attribute is stored
-        if isinstance(target, Module) or id(target) in self.known.outside:
+        is_library = is_a(target, (type, types.ModuleType)) and not is_user_namespace(target)
+        if isinstance(target, Module) or id(target) in self.known.outside or (is_library and not is_switch(target, key)):
             self.writes.add(target, key, "attr", follow(target, chain.steps[-1:]), f"{chain}")
 
     # The end of the call.
@@ -362,6 +375,8 @@ class Tracker:
 
     def written(self) -> list:
         """Return the locations outside that the run has changed."""
+        if self.chains.changes_modules():
+            self.status.first_time = "it changed sys.modules"
         self.attributes.add_new()
         self._add_parts_of_modules()
         self.reads.module_reads.update(self.writes.add_modules())
@@ -440,6 +455,8 @@ def _known_library_code(frame) -> tuple:
         found.append(Tracker._enters)
     if code.co_name == "__init__" and code.co_varnames:
         found.append(Tracker._initialised)
+    if code.co_name in _WRITES_TEXT and code.co_argcount:
+        found.append(Tracker._writes_text)
     if id(code) in WATCHED or code.co_name == "submit" or space is RANDOM or space is PRINTING:
         found.append(Tracker._watched)
     if code.co_argcount and code.co_name in _RUNNERS:

@@ -59,6 +59,10 @@ ERRORS = [Row(*row) for row in (
      HOST),
     ("folder", "import os\ndef f(x):\n    return x * len(list(os.scandir('.')))  #!", "scandir", "argument"),
     ("thread", "import threading\ndef f(x):\n    threading.Thread(target=print).start()  #!\n    return x", "thread", HOST),
+    ("stream of a program", "import json, sys\ndef f(x):\n    json.dump([1], sys.stdout)  #!\n    return x", r"sys\.stdout",
+     r"print\(\)"),
+    ("copied state of a library", "import copy, zlib\nclass H: pass\nh = H()\nh.z = zlib.compressobj()\ndef f(x):\n"
+     "    copy.deepcopy(h)  #!\n    return x", r"copies h\.z", HOST),
     ("exception in a log", "import logging\ndef f(x):\n    try:\n        1 / 0\n    except ZeroDivisionError:\n"
      "        logging.getLogger('a').exception('e')  #!\n    return x", "logs an exception", HOST),
     ("grad mode", "def f(x):\n    ingot.set_grad_enabled(not ingot.is_grad_enabled())  #!\n    return x * 2", "grad mode",
