@@ -686,7 +686,9 @@ class CallPolicy:
     def _receives(self, call, text, values):
         """Guard the content of objects from outside that a function receives, or finds in lists and tuples, and all attributes
         of objects of the user's that code of a package may read. Pickles hold numbers themselves."""
-        if text.startswith("json.") and any(map(callable, values)):     # which gets numbers again that C code does not know
+        calls_back = any(map(callable, values)) if text.startswith("json.") else (
+            text == "builtins.str.translate" and any(map(is_instance, values)))
+        if calls_back:          # C code does not know the numbers that it gets again
             self._chains.attributes.writes.fix_numbers()
         if text.startswith("pickle."):
             self._reachable.takes_all_below(values)

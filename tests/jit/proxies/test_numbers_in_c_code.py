@@ -76,3 +76,27 @@ def test_errors_of_user_code_pass_unchanged():
     with pytest.raises(TypeError) as caught:
         fn(ingot.ones(2))
     assert not isinstance(caught.value, TraceError)
+
+
+def test_tables_of_characters_give_numbers_once():
+    class Table:
+        count, step = 0, 0
+
+        def __getitem__(self, k):
+            self.count += 1
+            return k + self.step
+
+    def run(wrap):
+        table = Table()
+
+        def fn(x):
+            return x * ord("a".translate(table)), table.count
+
+        call, found = wrap(fn), []
+        for step in (0, 1, 2, 3, 3):
+            table.step = step
+            x, count = call(ingot.ones(2))
+            found.append((x.tolist(), count))
+        return found
+
+    assert run(jit.trace) == run(lambda fn: fn)
