@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import types
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import local
 from typing import Any
 
@@ -75,7 +75,7 @@ def is_instance(value) -> bool:
     `_OBJECTS`."""
     kind = type(value)
     module = module_of_class(kind)
-    return ((module.partition(".")[0] in HOLDERS or module.startswith(_OBJECTS) or is_user_module(module))
+    return ((module.partition(".")[0] in HOLDERS or module.startswith(_OBJECTS) or is_user_module(module) or kind is partial)
             and not issubclass(kind, _NO_INSTANCES)
             and (has_dict(value) or bool(_slots_of(kind))))
 

@@ -105,6 +105,8 @@ from .weak_references import GIVES_OUT
 _ADDS = frozenset(("append", "appendleft", "extend"))
 _WRITES_TEXT = frozenset(("write", "writelines"))
 _MAKE_REFERENCES = frozenset([f"weakref.{name}" for name in ("ReferenceType", "WeakMethod", "proxy")])
+# Functions that set attributes of their first operand.
+_SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing.no_type_check"))
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -659,6 +661,8 @@ class CallPolicy:
             self._refuse(call, text)
         if text in _MAKE_REFERENCES and any(x is not None for x in values[1:]):
             text, rule = f"{text} with a callback", REFUSED
+        if text in _SET_ATTRIBUTES and values and is_a(values[0], (type, types.FunctionType)) and self._is_outside(values[0]):
+            rule = REFUSED
         if rule is REFUSED:
             self._refuse(call, text)
         elif rule is HOST:

@@ -115,7 +115,7 @@ _FUNCTIONS: dict = {
                            CONTENT="RandomState.get_state"),
     "numpy": _table(
         READS="geterr geterrcall getbufsize get_printoptions get_include",
-        HOST="seterr seterrcall setbufsize set_printoptions show_config show_runtime info",
+        HOST="seterr seterrcall setbufsize set_printoptions set_default_printstyle show_config show_runtime info",
         OBSERVED="load loadtxt genfromtxt fromregex save savetxt savez savez_compressed",
         REFUSED="fromfile memmap test ndarray.tofile ndarray.dump generic.tofile generic.dump MaskedArray.ids"),
     "pandas": _table(OBSERVED="read_csv read_parquet read_pickle read_json", READS="get_option describe_option",
@@ -145,7 +145,7 @@ _FUNCTIONS: dict = {
               + _methods("BaseContext DefaultContext", "cpu_count get_start_method get_all_start_methods"),
         REFUSED="Condition.wait Condition.wait_for Barrier.wait active_children"),
     "logging": _table(
-        PURE="Formatter NullHandler Filter LoggerAdapter currentframe",
+        PURE="makeLogRecord Formatter LogRecord NullHandler Filter LoggerAdapter currentframe",
         OBSERVED="debug info warning warn error critical fatal log exception Logger.debug Logger.info Logger.warning "
                  "Logger.warn Logger.error Logger.critical Logger.fatal Logger.log Logger.exception Logger.isEnabledFor "
                  "Logger.handle LoggerAdapter.debug LoggerAdapter.info LoggerAdapter.warning LoggerAdapter.error "
@@ -154,7 +154,7 @@ _FUNCTIONS: dict = {
               "Logger.hasHandlers Logger.getChild Logger.getChildren",
         HOST="disable captureWarnings addLevelName basicConfig setLogRecordFactory setLoggerClass shutdown Logger.setLevel "
              "Logger.addHandler Logger.removeHandler Logger.addFilter Logger.removeFilter",
-        REFUSED="Logger.findCaller LogRecord makeLogRecord"),
+        REFUSED="Logger.findCaller"),
     "warnings": _table(OBSERVED="warn warn_explicit", HOST="filterwarnings simplefilter resetwarnings showwarning"),
     "contextvars": _table(PURE="ContextVar Context", READS="copy_context"),
     "io": _table(REFUSED="FileIO open_code"),
@@ -166,6 +166,12 @@ _FUNCTIONS: dict = {
     "decimal": _table(REFUSED="setcontext"),
     "csv": _table(READS="list_dialects get_dialect", HOST="register_dialect unregister_dialect field_size_limit"),
     "abc": _table(READS="get_cache_token"),
+    "calendar": _table(HOST="setfirstweekday Calendar.setfirstweekday"),
+    "codecs": _table(HOST="register register_error unregister"),
+    "copyreg": _table(HOST="pickle constructor add_extension remove_extension clear_extension_cache"),
+    "ctypes": _table(REFUSED="get_errno set_errno"),
+    "unittest": _table(REFUSED="_patch.start _patch.stop _patch_dict.start _patch_dict.stop"),
+    "zoneinfo": _table(HOST="reset_tzpath ZoneInfo.clear_cache"),
     "weakref": _table(REFUSED="finalize getweakrefcount getweakrefs"),
     "concurrent": _table(REFUSED="wait as_completed"),
     "importlib.metadata": _table(READS="version"),

@@ -21,8 +21,9 @@ from fuzzed_modules.life import compare
 from ingot import jit, nn
 
 IMPORTS = """
-import abc, argparse, concurrent.futures, copyreg, csv, fractions, getopt, importlib.metadata, io, logging, multiprocessing, os
-import pickle, pprint, queue, random, weakref, xml, zoneinfo
+import abc, argparse, calendar, concurrent.futures, copyreg, csv, fractions, getopt, importlib.metadata, io
+import multiprocessing, os, pickle, pprint, queue, random, weakref, zoneinfo
+from unittest import mock
 class Holder: pass
 """
 
@@ -114,6 +115,22 @@ def fn(x):
 def turn(i):
     global k
     k = i
+### first_day_that_is_set
+def fn(x): calendar.setfirstweekday(3)
+def after(i, result): seen.append(calendar.firstweekday()); calendar.setfirstweekday(0)
+seen = []
+### reduction_that_is_set
+def fn(x): copyreg.pickle(Holder, lambda h: (int, (3,)))
+def after(i, result): seen.append(copyreg.dispatch_table.pop(Holder, None) is None)
+seen = []
+### attributes_of_a_partial
+p = functools.partial(int); p.k = 1
+def fn(x): p.sum = x.sum(); return x * p.k + getattr(p, 'z', 3)
+def turn(i):
+    p.k = i
+    if i == 3: p.z = 5
+def after(i, result): seen.append(p.sum); p.sum = 0
+seen = []
 ### attributes_of_modules_and_classes
 def fn(x):
     math.zz = ingot.zz = x.sum()
@@ -148,8 +165,6 @@ def fn(x): return np.array(['today'], dtype='M8[D]')
 ### clock_in_a_cast
 a = np.array(['now'])
 def fn(x): return a.astype('M8[s]')
-### clock_of_a_log_record
-def fn(x): return logging.makeLogRecord({}).created
 ### reference_with_a_callback
 o, kept = Holder(), []
 def fn(x): kept.append(weakref.ref(o, kept.remove))
@@ -175,6 +190,11 @@ def turn(i): next(net.it)
 ### exit_stack_that_gets_a_callback
 stack, log = contextlib.ExitStack(), []
 def fn(x): stack.callback(lambda: None)
+### patch_that_stays
+def fn(x): mock.patch.object(Holder, 'k', 5, create=True).start()
+### function_of_the_module_that_is_wrapped
+def g(): pass
+def fn(x): functools.wraps(fn)(g)
 ### queue_of_processes
 q = multiprocessing.SimpleQueue()
 def fn(x): return x * q.get()
