@@ -16,11 +16,9 @@ from ..engines import nccl_library
 from ..engines.mpi_library import is_installed as is_mpi_available
 from ..stores.distributed_errors import DistBackendError, DistError
 from ..stores.launch_variables import address, launch, local_rank, number
-from ..stores.local_store import LocalStore
-from ..stores.socket_messages import is_loopback
+from ..stores.run_store import store_of_run
 from ..stores.store import FileStore, PrefixStore, Store, seconds
 from ..stores.store_service import ServedStore
-from ..stores.tcp_store import TCPStore
 from .choose_engine import chosen_engine, joins_by_mpi, requested_engine
 from .process_group import ProcessGroup
 from .store_by_messages import StoreByMessages
@@ -200,9 +198,7 @@ def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
         return FileStore(url.netloc + url.path, world_size, timeout), rank, world_size
     if host is None or port is None:
         raise ArgumentError(f"init_method {init_method!r} does not say host and port")
-    if is_loopback(host) or os.environ.get("LOCAL_WORLD_SIZE") == str(world_size):
-        return LocalStore(port, rank == 0, timeout), rank, world_size
-    return TCPStore(host, port, world_size, rank == 0, timeout, wait_for_workers=False), rank, world_size
+    return store_of_run(host, port, rank, world_size, timeout), rank, world_size
 
 
 def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):

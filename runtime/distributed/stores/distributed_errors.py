@@ -19,6 +19,10 @@ class DistNetworkError(DistError):
     """A connection cannot be made, or has broken."""
 
 
+class DistPortTakenError(DistNetworkError):
+    """Another process listens at the address of a new store."""
+
+
 class DistStoreError(DistError):
     """A store does not answer, or a key was never set."""
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 from ...cpu.compiler.private_folder import PrivateFolder, UntrustedError
-from .distributed_errors import DistNetworkError, DistStoreError
+from .distributed_errors import DistNetworkError, DistPortTakenError, DistStoreError
 from .handshake import secret_of_run
 from .store import DEFAULT_TIMEOUT, seconds
 from .store_service import ServedStore, StoreClient, StoreServer
@@ -41,7 +41,7 @@ def _connect(path: str, deadline: float) -> socket.socket:
         except OSError as e:
             sock.close()
             if time.monotonic() > deadline:
-                raise DistNetworkError(f"cannot connect to the store at {path}: {e}. Is the process of rank 0 running, on "
+                raise DistNetworkError(f"cannot connect to the store at {path}: {e}. Is the launcher or rank 0 running, on "
                                        "this machine, and is the port the same everywhere?") from e
             time.sleep(_PAUSE)
 
@@ -59,7 +59,7 @@ def _listener(path: str) -> socket.socket:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         if _is_served(path):
-            raise DistNetworkError(f"another run meets at {path}; choose a different MASTER_PORT")
+            raise DistPortTakenError(f"another run meets at {path}; choose a different MASTER_PORT")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         listener = socket.socket(socket.AF_UNIX)
@@ -85,10 +85,11 @@ class _Server(StoreServer):
 
 
 class LocalStore(ServedStore):
-    """Store for the processes of one user on one machine; `port` tells the runs apart."""
+    """Store for the processes of one user on one machine; `port` tells the runs apart. The secret is by default that of the
+    environment."""
 
-    def __init__(self, port: int, is_master=False, timeout=DEFAULT_TIMEOUT):
-        path, secret = os.path.join(_folder(), str(port)), secret_of_run()
+    def __init__(self, port: int, is_master=False, timeout=DEFAULT_TIMEOUT, secret: bytes | None = None):
+        path, secret = os.path.join(_folder(), str(port)), secret_of_run() if secret is None else secret
         client_of = lambda deadline: _connect(path, deadline)
         server = _Server(path, secret) if is_master else None
         super().__init__(server, StoreClient(client_of, path, seconds(timeout), secret), None, timeout)

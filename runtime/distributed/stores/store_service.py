@@ -152,10 +152,11 @@ _connections: "weakref.WeakSet[_Connection]" = weakref.WeakSet()
 
 
 class RemoteTable(ABC):
-    """Table in another process. `place` says where."""
+    """Table in another process. `place` says where; `patience` is how long an answer may take, in seconds, if it waits for no
+    key."""
 
     def __init__(self, place: str):
-        self.place = place
+        self.place, self.patience = place, 60.0
 
     @abstractmethod
     def _exchanged(self, fields: list, patience: float) -> list:
@@ -163,11 +164,12 @@ class RemoteTable(ABC):
 
     def gone(self, error: BaseException) -> DistStoreError:
         """Return the error of a table that does not answer."""
-        return DistStoreError(f"the store {self.place} has gone ({error}); rank 0 keeps it, so it must end last")
+        return DistStoreError(f"the store {self.place} has gone ({error}); the launcher, or without one rank 0, keeps it "
+                              "and must end last")
 
-    def _ask(self, name, *args, patience=60.0):
+    def _ask(self, name, *args, patience=None):
         fields = [name, *(a if isinstance(a, bytes) else str(a).encode() for a in args)]
-        kind, reply = self._exchanged(fields, patience)
+        kind, reply = self._exchanged(fields, self.patience if patience is None else patience)
         if kind != b"ok":
             raise (DistTimeoutError if kind == b"late" else DistStoreError)(reply.decode())
         return reply
@@ -223,9 +225,14 @@ class StoreClient(RemoteTable):
             write_fields(sock, fields)
             return read_fields(sock)
         except (OSError, EOFError) as e:
+            self.here.sock.end()        # an answer that comes late is none to the next request
             raise self.gone(e) from e
+        except BaseException:           # a signal's, in the middle of messages
+            self.close()
+            raise
 
     def close(self):
+        """Drop this thread's connection; the next request makes a new one."""
         self.here.__dict__.pop("sock", None)
 
 
@@ -245,6 +252,11 @@ class ServedStore(Store):
             self.table.put("init/complete", b"1")
         if self._server is not None:
             self.table.wait(["init/complete"], seconds(self.timeout))
+
+    @property
+    def served(self) -> Table | None:
+        """Table that this process serves, if it does; its use takes no request."""
+        return None if self._server is None else self._server.table
 
     def close(self):
         """Drop the connection, and stop serving."""

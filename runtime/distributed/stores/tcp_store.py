@@ -4,10 +4,11 @@ It listens on the loopback address, unless it is told another one. Then it deman
 know (`handshake.py`).
 """
 
+import errno
 import socket
 
 from ....ir.errors import ArgumentError
-from .distributed_errors import DistNetworkError, DistStoreError
+from .distributed_errors import DistNetworkError, DistPortTakenError, DistStoreError
 from .handshake import ADVICE, secret_of_run
 from .socket_messages import connect, is_loopback
 from .store import DEFAULT_TIMEOUT, seconds
@@ -27,8 +28,9 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((_bound(host), port), family=family, backlog=512)
     except OSError as e:
-        raise DistNetworkError(f"the store cannot listen at {host or '*'}:{port}: {e}. If another run uses this port, "
-                               "choose a different MASTER_PORT") from e
+        raise (DistPortTakenError if e.errno == errno.EADDRINUSE else DistNetworkError)(
+            f"the store cannot listen at {host or '*'}:{port}: {e}. If another run uses this port, choose a different "
+            "MASTER_PORT") from e
 
 
 class TCPStore(ServedStore):

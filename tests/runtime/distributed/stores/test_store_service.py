@@ -1,6 +1,7 @@
 """Stores that one process keeps for others: their end, and the one whose requests an engine carries."""
 
 import os
+import signal
 import threading
 import time
 
@@ -60,6 +61,44 @@ def test_a_client_that_stays_is_waited_for_a_few_seconds_only(tmp_path, monkeypa
     (tmp_path / "end").touch()
     while not started.join(20):
         assert client.is_alive()
+
+
+class Interrupted(Exception):
+    """Error of a signal handler."""
+
+
+def _interrupt(*_):
+    raise Interrupted
+
+
+@pytest.mark.parametrize("kind", ["local", "tcp"])
+def test_an_interrupted_request_leaves_no_answer_to_the_next_one(kind, monkeypatch):
+    number = 0 if kind == "tcp" else 30_000 + os.getpid() % 10_000
+    store = _open(kind, number, True)
+    store.set("k", "v")
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Interrupted):
+            store.wait(["never"], 0.3)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert store.get("k") == b"v" and store.check(["k"])
+    store.close()
+
+
+def test_a_late_answer_is_none_to_the_next_request(monkeypatch):
+    store = _open("local", 30_000 + os.getpid() % 10_000, True)
+    monkeypatch.setattr(store_service, "GRACE", 0.05)
+    monkeypatch.setattr(store.served, "add", lambda key, amount: time.sleep(0.3) or 7)
+    store.table.patience = 0.05
+    with pytest.raises(dist.DistStoreError, match="has gone"):
+        store.add("n", 1)
+    begin = time.monotonic()
+    with pytest.raises(dist.DistStoreError, match="has gone"):
+        store.add("n", 1)
+    assert time.monotonic() - begin < 0.05
+    store.close()
 
 
 def _by_messages(rank, early):
