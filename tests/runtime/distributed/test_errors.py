@@ -13,7 +13,8 @@ import ingot
 ROOT = Path(ingot.__file__).parent
 PAGE, ERRORS = ROOT / "docs/distributed.md", ROOT / "runtime/distributed"
 ROOMS = ("stores", "engines", "groups", "collectives", "launchers")
-OF_STARTING = ("stores/launch_variables.py", "groups/choose_engine.py", "launchers/launcher.py")      # errors of settings, too
+OF_STARTING = ("stores/launch_variables.py", "groups/choose_engine.py", "launchers/command_line.py",
+               "launchers/rank_processes.py", "launchers/rounds.py")      # errors of settings, too
 VALUE = "\0"
 
 

@@ -1,6 +1,5 @@
 """Process groups: stores, joining, collectives, messages, and errors."""
 
-import importlib
 import os
 import socket
 import subprocess
@@ -492,51 +491,6 @@ def test_failures_end_all_processes_or_start_them_again(program):
     assert done.returncode == 1 and "rank 1" in done.stderr and "exit code 7" in done.stderr
     done, output = program("--nproc-per-node=2", "--max-restarts=1", arguments=["--fails"])
     assert done.returncode == 0 and len(output) == 2 and "start again" in done.stderr
-
-
-def test_machines_of_one_run_have_numbers_and_a_secret(monkeypatch, capsys):
-    launcher = importlib.import_module("ingot.distributed.run")
-    monkeypatch.delenv("INGOT_RUN_SECRET", raising=False)
-    assert launcher.main(["--nnodes=2", "--node-rank=0", "program.py"]) == 2
-    assert "Set INGOT_RUN_SECRET" in capsys.readouterr().err
-    assert launcher._secret(1) != launcher._secret(1)
-    monkeypatch.setenv("INGOT_RUN_SECRET", "right")
-    assert launcher._secret(1) == launcher._secret(2) == "right"
-
-    def environment(node, *options):
-        args = launcher.parse_args(["--nnodes=2", "--nproc-per-node=3", f"--node-rank={node}", *options, "program.py"])
-        nodes, node = launcher._nodes(args)
-        return launcher._environment(args, launcher._place(args, nodes), nodes, node, 3, 2, 0, launcher._secret(nodes))
-
-    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
-    assert [environment(1, "--master-addr=host")[n] for n in names] == ["5", "2", "6", "3", "1", "host", "29500"]
-    assert [environment(0, "--rdzv-endpoint=host:123")[n] for n in names] == ["2", "2", "6", "3", "0", "host", "123"]
-    for wrong in (["--nnodes=2"], ["--nnodes=1:4"], ["--nproc-per-node=none"], ["--nnodes=2", "--node-rank=2"]):
-        assert launcher.main([*wrong, "program.py"]) == 2
-
-
-@pytest.mark.parametrize(("is_open_mpi", "places"), [
-    (False, ["-ppn", "3", "-hosts", "one,two"]), (True, ["--host", "one:3,two:3", "-x"])])
-def test_mpiexec_starts_ranks_on_other_machines(is_open_mpi, places, monkeypatch):
-    launcher = importlib.import_module("ingot.distributed.run")
-    monkeypatch.setattr(launcher, "_mpiexec", lambda: ("/bin/mpiexec", is_open_mpi))
-    monkeypatch.setenv("RANK", "7")             # of another launcher
-    args = launcher.parse_args(["--hosts=one,two", "--nproc-per-node=3", "--max-restarts=2", "program.py", "--lr", "3"])
-    (command, environment), = launcher._orders(args, 1, 0, 3, 1)
-    assert command[:3] == ["/bin/mpiexec", "-n", "6"] and command[3:3 + len(places)] == places
-    assert command[-5:] == [sys.executable, "-u", "program.py", "--lr", "3"]
-    assert environment["TORCHELASTIC_RESTART_COUNT"] == "1" and not {"RANK", "WORLD_SIZE", "MASTER_ADDR"} & environment.keys()
-    if is_open_mpi:         # which passes no variables by itself
-        assert {"TORCHELASTIC_RESTART_COUNT", "INGOT_NUM_THREADS"} <= {*command}
-
-
-def test_hosts_need_mpiexec_and_no_other_numbers(monkeypatch, capsys):
-    launcher = importlib.import_module("ingot.distributed.run")
-    assert launcher.main(["--hosts=one,two", "--nnodes=2", "--node-rank=0", "program.py"]) == 2
-    assert "leave out --nnodes" in capsys.readouterr().err
-    monkeypatch.setattr(launcher.shutil, "which", lambda *_, **__: None)
-    assert launcher.main(["--hosts=one,two", "program.py"]) == 2
-    assert "pip install 'ingot[mpi]'" in capsys.readouterr().err
 
 
 def test_operations_run_in_order():

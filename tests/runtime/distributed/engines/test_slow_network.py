@@ -60,6 +60,16 @@ def test_ranks_train_by_connections_of_ingot(network, undisturbed):
     np.testing.assert_allclose(losses(done[0][1]), undisturbed, rtol=1e-5)
 
 
+def test_launchers_meet_and_their_ranks_train(network, undisturbed):
+    """The launcher of the second machine starts first, so that both know from the address alone which one serves the store."""
+    order = [sys.executable, "-m", "ingot.distributed.run", "--nnodes", "1:2", "--rdzv-endpoint",
+             f"{slow_network.ADDRESSES[0]}:29511", "--rdzv-conf", "last_call_timeout=60", PROGRAM]
+    commands = [network.inside(1, *order), network.inside(0, "sh", "-c", 'sleep 1; exec "$@"', "sh", *order)]
+    done = finished(commands, INGOT_ENGINE="tcp", INGOT_RUN_SECRET="of this run")
+    assert [code for code, _ in done] == [0, 0] and engines(done[1][1]) == {"tcp"}, done
+    np.testing.assert_allclose(losses(done[1][1]), undisturbed, rtol=1e-5)
+
+
 def test_ranks_train_by_mpi(network, undisturbed, tmp_path):
     if len(mpi_seats.mpiexec()) > 1:
         pytest.skip("the variables for remote machines are those of MPICH")

@@ -57,6 +57,8 @@ def losses(recipe: str, engine: str, **variables) -> list:
         settings, recipe = recipe.split(" python ")
         given = {**dict(s.split("=") for s in settings.split()), "MASTER_PORT": str(free_port())}
         orders = [(words_of(f"python {recipe}"), {**environment, **given, "RANK": str(rank)}) for rank in range(RANKS)]
+    elif "--rdzv-endpoint" in recipe:
+        orders = [(words_of(recipe.replace("29500", str(free_port()))), environment)] * 2
     else:
         orders = [(words_of(recipe), environment)]
     processes = [subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -70,6 +72,8 @@ def losses(recipe: str, engine: str, **variables) -> list:
 # (the engine that is chosen, the MPI that the recipe is for)
 RUN = {"python -m ingot.distributed.run --nproc-per-node 4 program.py": ("local", ""),
        "RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python program.py": ("local", ""),
+       "python -m ingot.distributed.run --nnodes 1:2 --nproc-per-node 2 --rdzv-endpoint 127.0.0.1:29500 program.py":
+           ("local", ""),
        "mpiexec -n 4 python program.py": ("mpi", "MPICH"),
        "mpiexec --oversubscribe -n 4 python program.py": ("mpi", "Open MPI"),
        "srun -n 4 python program.py": ("local", ""),

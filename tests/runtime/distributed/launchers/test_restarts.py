@@ -8,56 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from ingot.ir.errors import ArgumentError
+import train_with_checkpoints
 from ingot.runtime.distributed.launchers import launcher
-
-TRAINING = """
-import os, signal, sys
-import ingot
-from ingot import distributed as dist, nn, optim
-from ingot.distributed import checkpoint as dcp
-from ingot.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-
-folder, failure = sys.argv[1], sys.argv[2]
-dist.init_process_group(timeout=60)
-rank, size = dist.get_rank(), dist.get_world_size()
-ingot.manual_seed(0)
-net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(20, 32), nn.Tanh(), nn.Linear(32, 3)))
-optimizer, draw = optim.AdamW(net.parameters(), lr=0.01), ingot.Generator().manual_seed(1)
-batches = [(ingot.randn(24, 20, generator=draw), ingot.randint(0, 3, (24,), generator=draw)) for _ in range(8)]
-last = max((int(name) for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, ".metadata"))), default=-1)
-if last >= 0:
-    model, state = get_state_dict(net, optimizer)
-    dcp.load({"model": model, "optimizer": state}, checkpoint_id=os.path.join(folder, str(last)))
-    set_state_dict(net, optimizer, model_state_dict=model, optim_state_dict=state)
-for step in range(last + 1, len(batches)):
-    x, y = batches[step]
-    loss = nn.functional.cross_entropy(net(x[rank::size]), y[rank::size])
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    mean = loss.detach()
-    dist.all_reduce(mean, dist.ReduceOp.AVG)
-    if rank == 0:
-        print("step", step, "loss", repr(mean.item()), flush=True)
-    if step % 3 == 1:
-        model, state = get_state_dict(net, optimizer)
-        dcp.save({"model": model, "optimizer": state}, checkpoint_id=os.path.join(folder, str(step)))
-    if step == 6 and rank == size - 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-        if failure == "raises":
-            raise ValueError("no data")
-        if failure == "is killed":
-            os.kill(os.getpid(), signal.SIGKILL)
-dist.destroy_process_group()
-"""
 
 
 def losses(tmp_path, failure, *options, size: int | str = 2):
     """Return {step: loss} of a run, as printed last, and what it says."""
-    path, folder = tmp_path / "program.py", tmp_path / failure.replace(" ", "-")
-    path.write_text(TRAINING)
+    folder = tmp_path / failure.replace(" ", "-")
     folder.mkdir()
-    command = [sys.executable, "-m", "ingot.distributed.run", "--nproc-per-node", str(size), *options, str(path)]
+    command = [sys.executable, "-m", "ingot.distributed.run", "--nproc-per-node", str(size), *options,
+               train_with_checkpoints.__file__]
     environment = {k: v for k, v in os.environ.items() if k != "INGOT_ENGINE"}
     done = subprocess.run([*command, str(folder), failure], capture_output=True, text=True, timeout=110, env=environment)
     assert done.returncode == 0, done.stderr
@@ -111,14 +71,3 @@ def test_the_processes_of_each_attempt(counts, dying, sizes, tmp_path, capfd):
     assert launcher.main(words) == 0, capfd.readouterr().err
     want = {f"{attempt}-{rank}-of-{size}" for attempt, size in enumerate(sizes) for rank in range(size)}
     assert {p.name for p in folder.iterdir()} == want
-
-
-@pytest.mark.parametrize(("words", "text"), [
-    (["--nproc-per-node", "4:2"], "the least number of processes comes first"),
-    (["--nproc-per-node", "0:2"], "takes a number"), (["--nproc-per-node", "2:"], "takes a number"),
-    (["--nproc-per-node", "1:2", "--nnodes", "2", "--node-rank", "0"], "a range is for processes on one machine"),
-    (["--nproc-per-node", "1:2", "--hosts", "one,two"], "a range is for processes on one machine"),
-    (["--nnodes", "1:4"], "--nproc-per-node takes a range for the processes of one")])
-def test_ranges_that_cannot_be_are_errors(words, text):
-    with pytest.raises(ArgumentError, match=text):
-        launcher.run(launcher.parse_args([*words, "program.py"]))
