@@ -46,7 +46,9 @@ def _store(args, plan: Plan):
     """Return the store of the run, which this launcher serves if it shall, or if it can and no other one does."""
     if args.hosts:
         return HashStore()
-    open_one = lambda is_master: plan.place.open(is_master, plan.settings.join_timeout, secret=plan.secret.encode())
+    settings = plan.settings
+    open_one = lambda is_master: plan.place.open(is_master, settings.keep_alive_timeout if is_master else settings.join_timeout,
+                                                 secret=plan.secret.encode())
     if plan.serves is None and _is_here(plan.place.host):
         with contextlib.suppress(DistPortTakenError):
             return open_one(True)
@@ -79,11 +81,22 @@ def _failure(args, plan: Plan, share: Share, failed: dict[int, int]) -> str:
     return f"{who} of {args.program} {how}"
 
 
+def _next_round(args, plan: Plan, member: Member) -> Round:
+    """Wait for a round that this machine takes part in, or for the end of the run."""
+    is_told = False
+    while not (found := member.look()).is_last and (found.phase != RUNNING or not found.has(member.number)):
+        if not is_told and found.phase == RUNNING and len(found.machines) == plan.settings.most_nodes:
+            is_told = True
+            _say(f"{len(found.machines)} machines run, and no more can; this one waits for the place of another")
+        time.sleep(_pause(args, plan))
+    return found
+
+
 def _attempt(args, plan: Plan, member: Member, found: Round, share: Share) -> int:
     """Run the processes of a round until it ends; return how many were ended by a signal from outside."""
     is_over = lambda: member.look().number != found.number or member.round.is_last
     processes: list = []
-    member.report(state=RUNNING, round=found.number)
+    member.report(state=RUNNING)
     try:
         for command, variables in rank_processes.orders(args, plan, found, share):
             processes.append(rank_processes.start(command, variables))
@@ -114,19 +127,14 @@ def run(args) -> int:
     plan = plan_of(args)
     with _membership(args, plan) as member:
         count, has_run = plan.most, False
-        while not member.look().is_last:
-            found = member.round
-            share = found.share(member.number) if found.phase == RUNNING else None
-            if share is None:
-                time.sleep(_pause(args, plan))
-                continue
+        while not (found := _next_round(args, plan, member)).is_last:
             has_run = True
-            killed = _attempt(args, plan, member, found, share)
+            killed = _attempt(args, plan, member, found, found.share(member.number))
             if not member.round.is_last:
                 before, count = count, max(plan.least, count - killed)
                 again = "all processes start" if count == before else f"{count} of {before} processes start"
                 _say(f"{member.round.reason}; {again} again ({plan.settings.max_restarts - member.round.restarts} left)")
-                member.report(state=READY, round=0, words="", processes=count)
+                member.report(state=READY, words="", processes=count)
         if member.round.phase == FAILED:
             _say(member.round.reason + ("; the others were ended" if has_run else ""))
         elif not has_run:

@@ -44,7 +44,6 @@ class Report(NamedTuple):
     role: str
     node_rank: int | None       # the number that it was told
     state: str = READY
-    round: int = 0              # in which its processes run or have ended
     words: str = ""             # how they failed
     beat: int = 0
 
@@ -84,11 +83,13 @@ class Round(NamedTuple):
         """Return whether the run has ended."""
         return self.phase in (DONE, FAILED)
 
-    def share(self, member: int) -> Share | None:
-        """Return the ranks of a launcher's machine, or None if it has none in this round."""
-        node = next((i for i, m in enumerate(self.machines) if m.member == member), None)
-        if node is None:
-            return None
+    def has(self, member: int) -> bool:
+        """Return whether a launcher's machine has ranks in this round."""
+        return any(m.member == member for m in self.machines)
+
+    def share(self, member: int) -> Share:
+        """Return the ranks of a launcher's machine."""
+        node = [m.member for m in self.machines].index(member)
         own, before = self.machines[node], self.machines[:node]
         alike = lambda machines: [m for m in machines if m.role == own.role]
         total = lambda machines: sum(m.processes for m in machines)
@@ -190,13 +191,13 @@ class Coordinator:
     def _watch(self):
         """End the round if all processes are done, if some have failed, or if a launcher is lost or comes in addition."""
         alive, members = self.alive(), {m.member: m for m in self.round.machines}
-        states = {member: self._state(member) for member in members}
+        states = {member: self._seen[member][0].state for member in members}
         lost = [m for member, m in members.items() if member not in alive and states[member] != DONE]
         failed = [self._seen[member][0].words for member in members if states[member] == FAILED]
         if failed:
             self._open(DistBackendError(failed[0]), True)
         elif lost:
-            is_gone = self._seen[lost[0].member][0].state == GONE
+            is_gone = states[lost[0].member] == GONE
             self._open(DistNetworkError(f"the launcher on {lost[0].host} was ended") if is_gone else DistNetworkError(
                 f"the launcher on {lost[0].host} has been silent for {self.settings.keep_alive_timeout:g} s"), True)
         elif all(state == DONE for state in states.values()):
@@ -205,11 +206,6 @@ class Coordinator:
             new = [r for member, r in self._ready() if member not in members]
             if new:
                 self._open(DistBackendError(f"a launcher on {new[0].host} has come"), False)
-
-    def _state(self, member: int) -> str:
-        """Return the state of a launcher in this round; a report of an earlier round says nothing about it."""
-        report = self._seen[member][0]
-        return report.state if report.round == self.round.number else RUNNING
 
     def _open(self, reason: DistError, is_failure: bool):
         """Open the next round, or end the run if no restart is left."""

@@ -53,6 +53,8 @@ def introduce(sock: socket.socket, secret: bytes, what: str, patience: float):
         theirs = read(sock, _SIZE)
         write_all(sock, mine, _answer(secret, b"caller", theirs, mine))
         known = hmac.compare_digest(read(sock, _SIZE), _answer(secret, b"listener", theirs, mine))
+    except TimeoutError:
+        raise DistNetworkError(f"{what} has not answered within {patience:g} s; is its process stopped or very busy?") from None
     except (EOFError, ConnectionError):
         known = False
     if not known:

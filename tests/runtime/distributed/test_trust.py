@@ -83,6 +83,13 @@ def test_a_store_that_other_machines_reach_needs_a_secret(secret, host, is_maste
     assert time.monotonic() - begin < 1
 
 
+def test_a_listener_that_says_nothing_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(dist.DistNetworkError, match=f"the store at {store} has not answered within 0.2 s"):
+            dist.TCPStore("127.0.0.1", silent.getsockname()[1], None, False, timeout=0.2)
+
+
 def test_a_store_listens_on_loopback_unless_told_otherwise(secret):
     secret("right")
     for host, bound in (("localhost", "127.0.0.1"), ("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "0.0.0.0")):

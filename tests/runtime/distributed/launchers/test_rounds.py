@@ -18,6 +18,7 @@ class Simulated:
 
     def __init__(self, host, node_rank=None):
         self.report, self.is_stopped, self.ready_at = Report(host, 1, "default", node_rank), False, None
+        self.round = 0
 
     def change(self, **fields):
         self.report = self.report._replace(beat=self.report.beat + 1, **fields)
@@ -27,15 +28,15 @@ class Simulated:
             return
         if now % 1 == 0:
             self.change()
-        share = found.share(number)
         if self.report.state == rounds.READY:
-            if found.phase == rounds.RUNNING and share is not None:
-                self.change(state=rounds.RUNNING, round=found.number)
-        elif found.number != self.report.round and self.ready_at is None:
+            if found.phase == rounds.RUNNING and found.has(number):
+                self.round = found.number
+                self.change(state=rounds.RUNNING)
+        elif found.number != self.round and self.ready_at is None:
             self.ready_at = now + ENDING
         elif self.ready_at is not None and now >= self.ready_at:
             self.ready_at = None
-            self.change(state=rounds.READY, round=0)
+            self.change(state=rounds.READY)
 
 
 def history(events, until=100.0, **settings) -> list:
@@ -123,6 +124,12 @@ ROWS = {
                                     (40.0, "a", "failed")], {},
                                    [*START, (13, "open", "", 1), (13.75, "running", "acd", 1), (40, "open", "", 2),
                                     (40.75, "running", "acd", 2), "a rank on a failed"]),
+    "no round begins before processes have ended": (
+        [A, B, C, (1.0, "d", "comes"), (9.0, "b", "failed")], {"last_call_timeout": 0.0},
+        [*START, (9, "open", "", 1), (9.75, "running", "abc", 1), "a rank on b failed"]),
+    "one notices late that its round runs": ([A, (1.0, "b", "comes"), (1.5, "b", "stops"), (4.0, "b", "goes on")],
+                                             {"least_nodes": 2, "last_call_timeout": 1.0},
+                                             [(0, "open", "", 0), (2, "running", "ab", 0), ""]),
     "processes do not end": ([A, B, C, (9.0, "b", "failed"), (9.0, "c", "running")], {"join_timeout": 0.25},
                              [*START, (9, "open", "", 1), (9.25, "failed", "", 1),
                               "the processes on a, b, c have not ended within 0.25 s, so no new round can begin"]),
@@ -148,7 +155,7 @@ def test_ranks_of_machines_and_of_roles():
     found = Round(3, rounds.RUNNING, 0, "", (Machine(0, "a", 2, "x"), Machine(7, "b", 3, "y"), Machine(4, "c", 1, "x")))
     shares = [tuple(found.share(member)) for member in (0, 7, 4)]
     assert shares == [(0, 3, 2, 0, 6, 0, 3), (1, 3, 3, 2, 6, 0, 3), (2, 3, 1, 5, 6, 2, 3)]
-    assert found.share(1) is None
+    assert found.has(7) and not found.has(1)
 
 
 SETTINGS = RunSettings("none", 1, 2, 0, 20.0, 0.0, 4.0)
@@ -166,7 +173,7 @@ def test_launchers_meet_at_a_store_and_end_together():
     assert first.look() == second.look() and second.round.phase == rounds.RUNNING
     assert second.round.share(second.number)[3:5] == (1, 3)
     for each in (first, second):
-        each.report(state=rounds.DONE, round=0)
+        each.report(state=rounds.DONE)
     assert first.look().phase == second.look().phase == rounds.DONE
     first.leave()
     second.leave()
