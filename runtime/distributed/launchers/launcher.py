@@ -133,7 +133,7 @@ def run(args) -> int:
             if not member.round.is_last:
                 before, count = count, max(plan.least, count - killed)
                 again = "all processes start" if count == before else f"{count} of {before} processes start"
-                _say(f"{member.round.reason}; {again} again ({plan.settings.max_restarts - member.round.restarts} left)")
+                _say(f"{member.round.reason}; {again} again ({plan.settings.max_restarts - found.restarts} left)")
                 member.report(state=READY, words="", processes=count)
         if member.round.phase == FAILED:
             _say(member.round.reason + ("; the others were ended" if has_run else ""))

@@ -156,8 +156,8 @@ def test_a_rank_that_fails_starts_all_again(machines):
     run.order("sys.exit(4)", 2, 0)
     assert run.codes() == [1, 1] and "failed with exit code 4; the others were ended" in run.said(0)
     who = f"rank 2 (local rank 1 on {socket.gethostname()}) of {run.folder / 'program.py'}"
-    assert f"{who} failed with exit code 3; all processes start again (1 left)" in run.said(0)
-    assert "was ended by SIGKILL; 1 of 2 processes start again (0 left)" in run.said(1)
+    assert f"{who} failed with exit code 3; all processes start again (2 left)" in run.said(0)
+    assert "was ended by SIGKILL; 1 of 2 processes start again (1 left)" in run.said(1)
 
 
 def test_a_newcomer_takes_part_in_a_new_round_and_one_too_many_waits(machines):
@@ -181,7 +181,7 @@ def test_the_ranks_of_a_killed_launcher_die_and_another_one_takes_its_place(mach
     assert all_dead(before[1:])
     run.start()
     run.wait_for(1, [1, 1])
-    assert all_dead(before) and "has been silent for 2 s; all processes start again (0 left)" in run.said(0)
+    assert all_dead(before) and "has been silent for 2 s; all processes start again (1 left)" in run.said(0)
     run.order(END, 1)
     assert run.codes() == [0, -signal.SIGKILL, 0]
 
