@@ -701,7 +701,7 @@ def test_data_of_a_view_get_the_history_of_a_write(data, write):
         assert traced == life(lambda fn: fn)
 
 
-# What was saved for gradients before a write that gradients do not notice.
+# Saved values, and a later write that gradients do not notice.
 
 SAVED = {
     "data": lambda x, v: (v.sin(), x.data.add_(1)), "data of a view": lambda x, v: (v.sin(), x.t().data.add_(1)),

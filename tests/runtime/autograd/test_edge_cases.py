@@ -42,7 +42,7 @@ def given(r, data, way):
                                        *[(kind, "set_") for kind in DATA if kind not in ("float64", "bfloat16")]])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_have_the_kind_of_the_former_data(name, kind, way):
-    """Where a result got data of another shape, backward raises; of another dtype, gradients are cast."""
+    """Backward raises for a result that got data of another shape. It casts gradients to the former dtype."""
     for fn in (FUNCTIONS[name], jit.trace(FUNCTIONS[name])):
         for _ in range(3):
             w = ingot.arange(6.0).reshape(2, 3).requires_grad_()
