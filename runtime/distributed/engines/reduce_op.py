@@ -1,5 +1,7 @@
 """Reductions of values over ranks."""
 
+import contextvars
+import threading
 from enum import Enum
 
 import numpy as np
@@ -30,6 +32,7 @@ _COMBINE = {ReduceOp.SUM: np.add, ReduceOp.AVG: np.add, ReduceOp.PRODUCT: np.mul
             ReduceOp.MAX: np.maximum, ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or,
             ReduceOp.BXOR: np.bitwise_xor}
 _CHUNK = 1 << 15        # elements that are combined at once, in caches
+_SINGLE = np.dtype(np.float32)
 _BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
@@ -52,15 +55,41 @@ def combined(op, arrays) -> np.ndarray:
 
 def combine(op, arrays, *outs: np.ndarray):
     """Write the combination of arrays, in their order, into contiguous memory, which may be that of one of them."""
+    _quiet.run(_combine_pair if len(arrays) == 2 and len(outs) == 1 else _combine, op, arrays, outs)
+
+
+class _Quiet(threading.local):
+    """Context of a thread in which numpy gives no warnings on floating point numbers."""
+
+    def __init__(self):
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+_quiet = _Quiet()
+
+
+def _combine_pair(op, arrays, outs):
+    (first, second), (out,) = arrays, outs
+    if not first.dtype is second.dtype is out.dtype or is_narrow(out.dtype):
+        _combine(op, arrays, outs)
+        return
+    flat = out.reshape(-1)
+    _COMBINE[op](first.reshape(-1), second.reshape(-1), out=flat)
+    if op is ReduceOp.AVG:
+        np.divide(flat, flat.dtype.type(2), out=flat)
+
+
+def _combine(op, arrays, outs):
     parts, targets, out = [np.ascontiguousarray(a).reshape(-1) for a in arrays], [out.reshape(-1) for out in outs], outs[0]
-    kind = np.dtype(np.float32) if is_narrow(out.dtype) else out.dtype
-    with np.errstate(all="ignore"):
-        for begin in range(0, out.size, _CHUNK):
-            here = slice(begin, begin + _CHUNK)
-            total = _chunk(op, [p[here] if p.dtype == kind else as_kind(p[here], kind) for p in parts])
-            total = total if kind == out.dtype else as_kind(total, out.dtype)
-            for target in targets:
-                target[here] = total
+    kind = _SINGLE if is_narrow(out.dtype) else out.dtype
+    for begin in range(0, out.size, _CHUNK):
+        here = slice(begin, begin + _CHUNK)
+        total = _chunk(op, [p[here] if p.dtype == kind else as_kind(p[here], kind) for p in parts])
+        total = total if kind == out.dtype else as_kind(total, out.dtype)
+        for target in targets:
+            target[here] = total
 
 
 def is_narrow(dtype: np.dtype) -> bool:
