@@ -31,16 +31,18 @@ class Progress:
         except self.MPI.Exception as e:
             raise self._error(e) from e
 
-    def begun(self, start: Callable, *args) -> Any:
-        """Start a request; return it, or None if it is complete after some tests."""
+    def begun(self, start: Callable, *args) -> list:
+        """Start one request, or a list of them; return those that are not complete after some tests."""
         try:
             with self.lock:
-                request = start(*args)
-                test = request.Test
+                started = start(*args)
+                left = started if started.__class__ is list else [started]
                 for _ in range(SPINS):
-                    if test():
-                        return None
-                return request
+                    while left[-1].Test():
+                        left.pop()
+                        if not left:
+                            return left
+                return left
         except self.MPI.Exception as e:
             raise self._error(e) from e
 

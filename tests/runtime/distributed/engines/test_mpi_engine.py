@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
 from ingot.ir.errors import ArgumentError
+from ingot.runtime.distributed.engines import mpi_channel
 from ingot.runtime.distributed.engines.engine import Channel, Run
 from ingot.runtime.distributed.engines.mpi_engine import MPIEngine
 from ingot.runtime.distributed.groups.choose_engine import joins_by_mpi
@@ -201,6 +203,33 @@ def _reductions(rank, size, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_reductions_match_those_by_messages(size, seed):
     run(size, _reductions, size, seed)
+
+
+def _layouts(rank, size, seed):
+    """Sizes differ from rank to rank, and results lie in strided memory on some ranks only, or in the memory of an operand."""
+    rng, group = random.Random(seed), dist.group.WORLD
+    channel, reference = group.channel, Channel(group.engine, group)
+    mpi_channel._REDUCED_BYTES = 1 << 14        # so that one all-reduce has several pieces
+    for step in range(30):
+        kind = np.dtype(rng.choice([np.float32, np.float64, ml_dtypes.bfloat16, np.float16, np.int8, np.bool_]))
+        counts = [rng.choice([0, 1, 6, 20_000]) for _ in range(size)] if rng.random() < 0.5 else [rng.choice([6, 9000])] * size
+        is_strided = [rng.random() < 0.5 for _ in range(size)][rank]
+        values = [np.random.default_rng(seed + 100 * step + r).integers(0, 9, sum(counts)).astype(kind) for r in range(size)]
+        outs = [np.zeros(2 * n, kind)[::2] if is_strided else np.zeros(n, kind) for n in counts]
+        channel.all_gather(values[rank][:counts[rank]], "gather", outs)
+        assert all(out.tobytes() == v[:n].tobytes() for out, v, n in zip(outs, values, counts)), (seed, step)
+        pieces = np.split(values[rank].copy(), np.cumsum(counts)[:-1])
+        want = reference.reduce_scatter(pieces, OPS.MAX, "scatter")
+        out = channel.reduce_scatter(pieces, OPS.MAX, "scatter", pieces[rank] if rng.random() < 0.5 else None)
+        assert out.tobytes() == want.tobytes(), (seed, step)
+        own = values[rank].copy()
+        want = reference.all_reduce(own, OPS.MAX, "reduce")
+        assert channel.all_reduce(own, OPS.MAX, "reduce", own).tobytes() == want.tobytes(), (seed, step)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_layouts_and_sizes_may_differ_from_rank_to_rank(size):
+    run(size, _layouts, size, size)
 
 
 def _nan(rank):
