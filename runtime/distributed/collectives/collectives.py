@@ -12,7 +12,7 @@ from ...core.device_array import DeviceArray
 from ...core.device_array import place_of as place_of_array
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
-from ...core.writes import is_plain, write, write_by
+from ...core.writes import is_plain, write, write_by, wrote_plainly
 from ...state.mode import tls
 from ..engines.engine import others
 from ..engines.reduce_op import ReduceOp, check_op
@@ -47,13 +47,14 @@ def deliver(t, a, what: str):
 
 def fill(t, by, what: str, channel):
     """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous memory of the channel."""
-    a = t._a
+    a, m = t._a, tls.m
+    if is_plain(t, m) and channel.reaches(a):
+        m.run(by, a)
+        wrote_plainly(t, what)
+        return
     if channel.reaches(a) and a.flags.c_contiguous and a.flags.writeable:
-        if is_plain(t, tls.m):
+        with no_grad():
             write_by(t, by, what)
-        else:
-            with no_grad():
-                write_by(t, by, what)
         return
     out = channel.empty(a.shape, a.dtype)
     by(out)
@@ -61,12 +62,12 @@ def fill(t, by, what: str, channel):
 
 
 def _described(what, a, *more) -> str:
-    return " ".join([what, f"of {a.size} {_name(a.dtype)}", *more])
+    return _note(what, a.size, a.dtype, more)
 
 
-@functools.lru_cache(64)
-def _name(dtype) -> str:
-    return dtype.name
+@functools.lru_cache(1024)
+def _note(what, size, dtype, more) -> str:
+    return " ".join([what, f"of {size} {dtype.name}", *more])
 
 
 def _alike(tensors, a, what, count):
