@@ -5,6 +5,7 @@
 
 import importlib
 import json
+import math
 import os
 import statistics
 import sys
@@ -17,7 +18,7 @@ from ingot.runtime.distributed.stores.store_service import RemoteTable
 from .. import training
 from ..harness import Plan
 from ..subprocesses import most_of, resident
-from .workloads import BYTES_IN_ALL, MOST
+from .workloads import BUDGET, BYTES_IN_ALL, MOST
 
 LEAST = 5           # calls of one size
 WARMING_UP = 3
@@ -42,15 +43,28 @@ def times_of(call, count: int) -> list[float]:
     return times
 
 
-def collectives(lib, rank: int, ranks: int, collective: str, sizes: list[int], most: int = MOST) -> dict:
+def collectives(lib, rank: int, ranks: int, collective: str, sizes: list[int], most: int = MOST,
+                budget: float = BUDGET) -> dict:
     """Return {size: seconds of each call}."""
     found = {}
     for size in sizes:
         call = buffers(lib, collective, size, ranks)
         times_of(call, WARMING_UP)
         lib.distributed.barrier()
-        found[size] = times_of(call, max(LEAST, min(most, BYTES_IN_ALL // size)))
+        found[size] = times_within(lib, call, min(most, BYTES_IN_ALL // size), budget)
     return found
+
+
+def times_within(lib, call, most: int, budget: float) -> list[float]:
+    """Return the seconds of calls, at least `LEAST`, until the budget is spent on the slowest rank. So all make as many."""
+    times = times_of(call, LEAST)
+    while (left := most - len(times)) > 0:
+        spent = lib.tensor([sum(times)])
+        lib.distributed.all_reduce(spent, lib.distributed.ReduceOp.MAX)
+        if spent.item() > budget:
+            break
+        times += times_of(call, min(left, len(times)))
+    return times
 
 
 def data_parallel(lib, rank: int, ranks: int, task: str, quick: bool, tiny: bool, way: str, steps: int) -> dict:
@@ -93,7 +107,7 @@ def membership(lib, rank: int, ranks: int) -> dict:
     """Return what joining has cost this rank, and median seconds of all-reduces of 8 B and 4 MiB."""
     cost = {name: now - JOINING[name] for name, now in state_of_process().items()}
     lib.distributed.barrier()
-    every = collectives(lib, rank, ranks, "all_reduce", [8, 4 << 20], 100)
+    every = collectives(lib, rank, ranks, "all_reduce", [8, 4 << 20], 100, math.inf)
     return {**cost, "times": [statistics.median(times) for times in every.values()]}
 
 

@@ -1,7 +1,8 @@
 """Workloads of several ranks: what starts their processes, and what is expected of them.
 
 Each figure is from processes of its own, which the engines start in turns. The engine `mpi` needs `pip install 'ingot[mpi]'`.
-`IMB-MPI1` is a program of the package impi-rt; where it is on the PATH, it runs with the same MPI as the engine.
+`IMB-MPI1` is a program of the package impi-rt; where it is on the PATH, it runs with the same MPI as the engine. Install impi-rt
+in an environment of its own: its libraries have the names of MPICH's.
 """
 
 import json
@@ -22,9 +23,13 @@ from ..result import Result
 from ..subprocesses import ROOT, command, variables
 
 KIB, MIB = 1 << 10, 1 << 20
-BYTES_IN_ALL = 1 << 28          # of the buffers of one size, which bounds how often it is timed
-MOST = 1000                     # calls of one size
+BYTES_IN_ALL = 1 << 28          # of the buffers of one size in a round, which bounds how often it is timed
+MOST = 1000                     # calls of one size in a round
+BUDGET = 0.5                    # seconds of one size in all rounds, before a batch of calls that may take as long again
 PATIENCE = 600.0
+FEW = 100                       # calls: the p99 of so many, or fewer, is the longest one
+SAMPLES = 5                     # of IMB for a size in a round, each a mean
+BY_TURNS = 50                   # calls of IMB of one size in all rounds, where ranks share cores and wait for their turns
 MPI_FACTOR = 1.3        # of IMB's time, from 64 KiB on
 EFFICIENCY = 0.9        # of the time that a step computes and IMB's all-reduce of its gradients takes
 IMB_NAMES = {"all_reduce": "Allreduce", "all_gather": "Allgather", "reduce_scatter": "Reduce_scatter"}
@@ -82,29 +87,35 @@ def by_mpi(plan, ranks: int, engine: str, **order) -> dict:
     return json.loads(next(text for text in said[0].splitlines() if text.startswith("{")))
 
 
-def imb(plan, ranks: int, collective: str, sizes: list[int]) -> dict:
-    """Return {size: [seconds]} of IMB: its mean over ranks and repetitions."""
+def imb(plan, ranks: int, collective: str, sizes: list[int], rounds: int = 1) -> dict:
+    """Return {size: seconds} of IMB's samples, each the mean over ranks and calls. Several threads may call MPI, as in the
+    engine: MPICH has other algorithms for one. Calls are counted, since IMB's own limit of time leaves out sizes."""
     launcher = mpiexec()
+    calls = (MOST if ranks <= len(os.sched_getaffinity(0)) else BY_TURNS) // SAMPLES // rounds
     library = Path(launcher[0]).resolve().parents[1] / "lib"
     part = ranks if collective == "all_gather" else 1           # IMB tells what each rank gives
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as lengths:
-        lengths.write("".join(f"{size // part}\n" for size in sizes))
+        lengths.write("".join(f"{size // part}\n" for size in sizes) * SAMPLES)
         lengths.flush()
         env = variables(plan.threads) | {"LD_LIBRARY_PATH": f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
         chosen = [IMB_NAMES[collective], "-npmin", str(ranks), "-msglen", lengths.name, "-mem", "4",
-                  "-msglog", f"0:{max(sizes).bit_length()}", "-iter", f"{MOST},{BYTES_IN_ALL // MIB}"]
+                  "-msglog", f"0:{max(sizes).bit_length()}", "-iter", f"{calls},{BYTES_IN_ALL // MIB // SAMPLES}",
+                  "-thread_level", "multiple"]
         said = finished([start([*launcher, "-n", str(ranks), shutil.which("IMB-MPI1"), *chosen], env)])
     means = imb_means(said[0])
     missing = [size for size in sizes if size // part not in means]
     if missing:
         raise RuntimeError(f"IMB has not measured messages of {', '.join(map(str, missing))} B")
-    return {size: [means[size // part]] for size in sizes}
+    return {size: means[size // part] for size in sizes}
 
 
-def imb_means(text: str) -> dict[int, float]:
-    """Return {size: mean seconds} of a table of IMB: bytes, repetitions, the least, the most and the mean microseconds."""
-    rows = re.findall(r"^\s+(\d+)\s+\d+\s+[\d.]+\s+[\d.]+\s+([\d.]+)", text, re.MULTILINE)
-    return {int(size): float(microseconds) * 1e-6 for size, microseconds in rows}
+def imb_means(text: str) -> dict[int, list[float]]:
+    """Return {size: mean seconds of each sample} of a table of IMB: bytes, repetitions, the least, the most and the mean
+    microseconds."""
+    found = defaultdict(list)
+    for size, microseconds in re.findall(r"^\s+(\d+)\s+\d+\s+[\d.]+\s+[\d.]+\s+([\d.]+)", text, re.MULTILINE):
+        found[int(size)].append(float(microseconds) * 1e-6)
+    return found
 
 
 def gathered(runs: dict[str, Callable], rounds: int) -> tuple[dict, dict]:
@@ -133,15 +144,17 @@ def collective_of(name: str):
     """Make the workload of a collective."""
     def workload(plan):
         sizes = plan.pick([8 << (2 * i) for i in range(13)] + [256 * MIB], [8, 64 * KIB, MIB], [64 * KIB])
-        order = {"program": "collectives", "collective": name, "sizes": sizes, **({"most": 5} if plan.tiny else {})}
+        rounds = plan.pick(3, 1, 1)
+        order = {"program": "collectives", "collective": name, "sizes": sizes, "budget": BUDGET / rounds,
+                 **({"most": 5} if plan.tiny else {})}
         for ranks in plan.pick((2, 4, 8), (2,), (2,)):
             for engine, starter, peer in engines(plan):
                 runs = {"ingot": lambda s=starter, e=engine, n=ranks: s(plan, n, e, library="ingot", **order)}
                 if peer == "torch" and "torch" in present(plan):
                     runs["torch"] = lambda n=ranks: by_environment(plan, n, "local", library="torch", **order)
                 if peer == "IMB" and "IMB" in present(plan):
-                    runs["IMB"] = lambda n=ranks: imb(plan, n, name, sizes)
-                found, failed = gathered(runs, plan.pick(3, 1, 1))
+                    runs["IMB"] = lambda n=ranks: imb(plan, n, name, sizes, rounds)
+                found, failed = gathered(runs, rounds)
                 for size in sizes:
                     yield row(f"{name} {shown(size)}, {ranks} ranks, {engine}", size, peer, found, failed)
     workload.__doc__ = f"`{name}` of buffers from 8 B to 256 MiB; the largest buffer counts."
@@ -152,8 +165,11 @@ def row(title: str, size: int, peer: str, found: dict, failed: dict) -> Result:
     """Return the result of one size: medians, with the time that 99 of 100 calls keep."""
     times = {name: sorted(by_size[size]) for name, by_size in found.items() if by_size.get(size)}
     bars = {"torch": 2.0 if size >= MIB else 1.0} if peer == "torch" else {"IMB": 1 / MPI_FACTOR} if size >= 64 * KIB else {}
+    calls = {name: t for name, t in times.items() if name != "IMB"}
+    few = [f"{len(t)} of {name}" for name, t in calls.items() if len(t) <= FEW]
     return Result(title, {name: statistics.median(t) for name, t in times.items()}, bars=bars, failed=failed,
-                  tails={name: t[int(0.99 * len(t))] for name, t in times.items() if name != "IMB"})
+                  note=f"p99 of few calls: {', '.join(few)}" if few else "",
+                  tails={name: t[int(0.99 * len(t))] for name, t in calls.items()})
 
 
 def shown(size: int) -> str:
@@ -177,7 +193,7 @@ def data_parallel(plan):
         alone, together = ({way: statistics.median(t) for way, t in times[ranks].items()} for ranks in (1, 2))
         bars = {"torch": 1.0} if "torch" in ways else {}
         if "IMB" in present(plan) and mpiexec():
-            averages = imb(plan, 2, "all_reduce", [size])[size][0]
+            averages = statistics.median(imb(plan, 2, "all_reduce", [size])[size])
             bars["most"] = (alone["ingot"] + averages) / EFFICIENCY
         yield Result(f"data parallel {task}, 2 ranks", together, bars=bars,
                      note="T(1)/T(2): " + ", ".join(f"{way} {alone[way] / together[way]:.2f}" for way in ways))
