@@ -460,7 +460,7 @@ def _appended(container, copy, text):
 def _shows_additions(container, copy) -> bool:
     """Return whether the content shows how many items were appended; a full deque drops as many, and a new item may be an old
     one."""
-    if type(container) is list or len(container) != container.maxlen:
+    if not isinstance(container, deque) or len(container) != container.maxlen:
         return type(container) not in DICTS
     return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))
 

@@ -231,3 +231,38 @@ def test_an_array_takes_the_place_of_a_set():
         if i == 3:
             table["k"] = np.ones(3, "f")
         assert fn(ingot.ones(2))[1] is False
+
+
+CONTENTS = {
+    "list": lambda: [1, 2], "dict": lambda: {"n": 1}, "set": lambda: {1, 2}, "deque": lambda: collections.deque([1, 2], 2),
+    "counter": lambda: collections.Counter("aab"), "own": lambda: Table(n=1), "tuple": lambda: (1, 2), "text": lambda: "ab",
+}
+CHANGES = {
+    "+= list": "s.a += [4]", "+= tuple": "s.a += (4, 5)", "|= dict": "s.a |= {'k': 2}", "|= set": "s.a |= {4}",
+    "*= 2": "s.a *= 2",
+    "append": "s.a.append(4)", "add": "s.a.add(4)", "update": "s.a.update({'k': 2})", "+= number": "s.a += 1",
+    "extend": "s.a.extend([4])",
+}
+
+
+@pytest.mark.parametrize("holder", ["threading.local()", "types.SimpleNamespace()"])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("content", CONTENTS)
+def test_changes_that_a_container_may_refuse(content, change, holder):
+    """An operator that a kind of container lacks leaves it as it was. The error is caught."""
+    def life(wrap):
+        space = {}
+        exec(f"import threading, types\ns = {holder}\ndef fn(x):\n    try:\n        {CHANGES[change]}\n        return x + 1\n"
+             "    except Exception as error:\n        return type(error).__name__\n", space)
+        fn, found = wrap(space["fn"]), []
+        for call in range(5):
+            if call != 3:
+                space["s"].a = CONTENTS[content]()
+            found.append((plain(fn(ingot.ones(2))), space["s"].a))
+        return found
+
+    try:
+        traced = life(jit.trace)
+    except jit.TraceError:
+        return
+    assert traced == life(lambda fn: fn)
