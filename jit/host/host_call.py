@@ -151,7 +151,8 @@ def record(recorder, fn, args, kwargs, is_quiet=False, key=None):
     call.enters_streams = is_quiet and getattr(getattr(fn, "__self__", fn), "enters_streams", False)
     name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
-    fresh = [wrap(t._a.copy()) for t in given]
+    own = {id(t._a) for t in tensors}       # (results of ingot's own functions are new memory, unless they return an argument)
+    fresh = [wrap(t._a if is_quiet and id(t._a) not in own else t._a.copy()) for t in given]
     recorder.hosts.results(tensors, fresh, function=name, results=results)
     return unflatten(result_spec, iter(fresh))
 

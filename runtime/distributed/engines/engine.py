@@ -4,13 +4,16 @@ The collectives here are made of messages; an engine that has its own gives anot
 stands in `ENGINES` once its module is imported.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ....ir.cached_property import cached_property
+from ...cpu.memory import alloc
 from ..stores.distributed_errors import DistBackendError
 from ..stores.meeting import on_one_machine
 from ..stores.store import Store, seconds
@@ -116,7 +119,7 @@ class Channel:
 
     def empty(self, shape, dtype) -> Any:
         """Return memory for a result."""
-        return np.empty(shape, dtype)
+        return alloc.empty(shape, dtype)
 
     def cut(self, a, ends) -> list:
         """Return parts of an array along its first dimension, which end at `ends` and at its own end."""
@@ -124,7 +127,13 @@ class Channel:
 
     def joined(self, arrays) -> Any:
         """Return the elements of all arrays in a row."""
-        return np.concatenate([a.reshape(-1) for a in arrays])
+        joined = self.empty((sum([a.size for a in arrays]),), arrays[0].dtype)
+        return np.concatenate([a.reshape(-1) for a in arrays], out=joined)
+
+    def parted(self, row, shapes) -> list:
+        """Return the parts of a row, which were joined, as arrays of their shapes."""
+        ends = [*itertools.accumulate(map(prod, shapes[:-1]))]
+        return [part.reshape(shape) for part, shape in zip(self.cut(row, ends), shapes)]
 
     # Messages.
 
@@ -208,6 +217,21 @@ class Channel:
         for r, out in enumerate(outs):
             out[...] = (a if r == here else as_array(found[r], out)).reshape(out.shape)
         return outs
+
+    def all_gather_coalesced(self, arrays, note: str, outs):
+        """Fill the arrays in `outs`, some for each position, with those of all ranks. They may have any layout, and ranks give
+        arrays of the same shapes."""
+        sizes = [sum([out.size for out in each]) for each in outs]
+        mine = self.joined(arrays)
+        rows = self.cut(self.empty((sum(sizes),), mine.dtype), [*itertools.accumulate(sizes[:-1])])
+        self.all_gather(mine, note, rows)
+        for row, each in zip(rows, outs):
+            for part, out in zip(self.parted(row, [out.shape for out in each]), each):
+                out[...] = part
+
+    def reduce_scatter_coalesced(self, pieces, op, note: str, out) -> Any:
+        """Return this rank's arrays in `pieces`, which has some for each position, combined over all ranks, in a row."""
+        return self.reduce_scatter([self.joined(each) for each in pieces], op, note, out)
 
     def all_to_all(self, pieces, outs, note: str):
         """Send each position its piece, and receive the piece of each into `outs`."""

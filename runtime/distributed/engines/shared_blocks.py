@@ -1,10 +1,10 @@
 """Blocks of shared memory: this rank writes them, and lends them to others, which read them in place."""
 
+import bisect
 import fcntl
 import mmap
 import os
 import tempfile
-from collections import defaultdict
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ....ir.locks import new_lock
 from ..stores.distributed_errors import DistBackendError
 
 _LEAST = 1 << 16        # bytes of the smallest block
+_MOST_ROOM = 4          # times the bytes of a message: a free block of more is left to larger ones
 _KEPT = 1 << 28         # bytes of blocks that are kept for later, in all: those that were used last
 
 
@@ -35,20 +36,19 @@ class SharedBlocks:
 
     def __init__(self):
         self._lock = new_lock()
-        self._free: dict[int, list[Block]] = defaultdict(list)
+        self._free: list[tuple] = []            # (size, number) of free blocks, in order
         self._unused: dict[int, Block] = {}     # the same blocks by number; the one that was used last comes last
         self._lent: dict[int, Block] = {}
         self._kept = self._count = 0
 
     def take(self, size: int, readers: int) -> Block:
         """Return a block of at least some bytes, to be written and lent to so many readers."""
-        size = 1 << (size - 1).bit_length() if size > _LEAST else _LEAST
+        size = max(_LEAST, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         with self._lock:
-            free = self._free[size]
-            if free:
-                block = free.pop()
-                del self._unused[block.number]
-                self._kept -= size
+            at = bisect.bisect_left(self._free, (size, 0))
+            if at < len(self._free) and self._free[at][0] <= _MOST_ROOM * size:
+                block = self._unused.pop(self._free.pop(at)[1])
+                self._kept -= block.size
             else:
                 self._count += 1
                 block = Block(self._count, size)
@@ -65,12 +65,12 @@ class SharedBlocks:
                 return []
             del self._lent[number]
             self._kept += block.size
-            self._free[block.size].append(block)
+            bisect.insort(self._free, (block.size, number))
             self._unused[number] = block
             dropped = []
             while self._kept > _KEPT:
                 oldest = self._unused.pop(next(iter(self._unused)))
-                self._free[oldest.size].remove(oldest)
+                self._free.remove((oldest.size, oldest.number))
                 self._kept -= oldest.size
                 dropped.append(oldest)
             return dropped

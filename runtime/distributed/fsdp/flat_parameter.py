@@ -20,6 +20,7 @@ from ..collectives.object_collectives import all_gather_object
 from ..collectives.traceable import done_in_order
 from ..groups.world import the_group
 from .gathered_parameters import GatheredEntry, GatheredParameters, Slot, next_number
+from .gradient_reduction import settle_gradients
 from .wrap_policies import is_unit, named_modules_of_unit
 
 
@@ -246,6 +247,8 @@ class Unit(GatheredParameters):
         if not self.entries:
             return
         if self.whole is None:
+            if self.count > 1:
+                settle_gradients()
             with no_grad():
                 part = self.part().detach()
                 part = part if dtype is None else part.to(dtype)

@@ -52,16 +52,30 @@ _passes: Any = weakref.WeakKeyDictionary()         # by backward
 
 
 def current_backward(reducer) -> BackwardPass:
-    """Return the running backward of this thread, and enter a unit into it; the outermost one under reentrant checkpoints."""
-    run = tls.m.backward
-    while run.outer is not None:
-        run = run.outer
+    """Return the running backward of this thread, and enter a unit into it."""
+    run = _outermost_run()
     backward = _passes.get(run)
     if backward is None:
         backward = _passes[run] = BackwardPass()
         run.endings.append(backward.end)
     backward.members.setdefault(reducer)
     return backward
+
+
+def settle_gradients():
+    """Wait for gradients in flight, if backward runs, and free their memory. What is gathered now would come after them."""
+    run = _outermost_run()
+    backward = None if run is None else _passes.get(run)
+    if backward is not None:
+        backward.settle()
+
+
+def _outermost_run() -> Any:
+    """Return the backward of this thread, or None; the outermost one under reentrant checkpoints."""
+    run = tls.m.backward
+    while run is not None and run.outer is not None:
+        run = run.outer
+    return run
 
 
 def register_gradient_hook(leaf, hook):
@@ -165,13 +179,13 @@ class GradientReducer:
 
         def start(a):
             channel, parts = group.channel_of(a), []
-            a = channel.operand(a)
+            given = [channel.operand(a)]
 
             def average():
-                mine = a
+                mine = given.pop()      # (a thread holds this function for a while after its end)
                 if count > 1:
-                    rows = a.reshape(count, -1)
-                    mine = shards.inside(a, lambda channel: channel.reduce_scatter(rows, ReduceOp.AVG, note))
+                    rows = mine.reshape(count, -1)
+                    mine = shards.inside(rows, lambda channel: channel.reduce_scatter(rows, ReduceOp.AVG, note))
                 if replicas is not None:
                     mine = replicas.inside(mine, lambda channel: channel.all_reduce(mine, ReduceOp.AVG, note))
                 parts.append(mine)

@@ -4,6 +4,7 @@ All ranks' parts are gathered at once into new memory. Leaves over it are the mo
 gradients are averaged and reduced at once (`gradient_reduction.BackwardPass` says when).
 """
 
+from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ..tensor.dtensor import local_of, over
 from ..tensor.redistribute import cut
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
 from .gathered_parameters import GatheredEntry, GatheredParameters, Slot, next_number
-from .gradient_reduction import Origin, check_gradient, current_backward
+from .gradient_reduction import Origin, check_gradient, current_backward, settle_gradients
 
 
 class PartLayout(NamedTuple):
@@ -117,14 +118,6 @@ def _placements_of(p, mesh, dim) -> tuple:
     return root[names], (*layout, *p.placements)
 
 
-def _exchange_parts(group, channel, mine, layouts, note) -> list:
-    """Return the arrays of all ranks, in order."""
-    sizes = [sum(prod(layout.part_shape(r)) for layout in layouts) for r in range(group.size())]
-    arrays = channel.cut(channel.empty((sum(sizes),), mine.dtype), np.cumsum(sizes)[:-1].tolist())
-    group.run(lambda: channel.all_gather(mine, note, arrays), False, channel)
-    return arrays
-
-
 class ParameterGroup(GatheredParameters):
     """Parameters of one call of `fully_shard`, except those of modules sharded before."""
 
@@ -176,6 +169,7 @@ class ParameterGroup(GatheredParameters):
         if self.whole is not None and self.is_overwritten(self.stamp):
             self._empty()
         if self.whole is None:
+            settle_gradients()
             for e in self.entries:
                 e.refresh()
             with no_grad():
@@ -203,14 +197,11 @@ class ParameterGroup(GatheredParameters):
 
         def gather(*parts):
             channel = group.channel_of(*[p._a for p in parts])
-            mine = channel.joined([channel.operand(p._a) for p in parts])
-            arrays = _exchange_parts(group, channel, mine, layouts, note)
-            whole = channel.empty((size,), mine.dtype)
-            ends = [0] * len(arrays)
-            for start, layout in zip(np.cumsum([0, *[layout.size for layout in layouts]]).tolist(), layouts):
-                for r, target in enumerate(layout.cut(whole[start:start + layout.size].reshape(layout.shape))):
-                    target[...] = arrays[r][ends[r]:ends[r] + target.size].reshape(target.shape)
-                    ends[r] += target.size
+            mine = [channel.operand(p._a) for p in parts]
+            whole = channel.empty((size,), mine[0].dtype)
+            ends = [*accumulate([layout.size for layout in layouts])]
+            places = [layout.cut(a.reshape(layout.shape)) for layout, a in zip(layouts, channel.cut(whole, ends[:-1]))]
+            group.run(lambda: channel.all_gather_coalesced(mine, note, [*zip(*places)]), False, channel)
             return [wrap(whole)]
 
         gather.enters_streams = group.is_on_devices(*[p._a for p in parts])         # type: ignore[attr-defined]
@@ -295,30 +286,35 @@ class ParameterGroup(GatheredParameters):
         unreplicated = self._unreplicated(numbers)
 
         def start(*arrays):
-            channel, parts = group.channel_of(*arrays), []
+            channel, found = group.channel_of(*arrays), []
             arrays, more = arrays[:len(layouts)], arrays[len(layouts):]
-            cuts = [layout.cut(channel.operand(a)) for layout, a in zip(layouts, arrays)]
-            pieces = [channel.joined([c[r] for c in cuts]) for r in range(group.size())]
+            pieces = [*zip(*[layout.cut(channel.operand(a)) for layout, a in zip(layouts, arrays)])]
+            shapes = [a.shape for a in pieces[group.rank()]]
+            # (The parameters are still whole: those of the next module will fit where these are.)
+            room = channel.empty((sum(map(prod, shapes)),), arrays[0].dtype)
 
             def average():
-                mine = channel.reduce_scatter(pieces, how, note)
+                mine = channel.parted(channel.reduce_scatter_coalesced(pieces, how, note, room), shapes)
+                pieces.clear()      # (a thread holds this function for a while after its end)
                 if more:
-                    mine = np.add(mine, more[0])
+                    mine = [np.add(a, b) for a, b in zip(mine, more)]
                 if replicas is not None and over_all:
-                    mine = replicas.inside(mine, lambda channel: channel.all_reduce(mine, how, note))
-                parts.append(mine if divisor is None else np.divide(mine, mine.dtype.type(divisor)))
+                    row = channel.joined(mine)
+                    row = replicas.inside(row, lambda channel: channel.all_reduce(row, how, note))
+                    mine = channel.parted(row, shapes)
+                found.extend(mine if divisor is None else [np.divide(a, a.dtype.type(divisor)) for a in mine])
 
-            return group.run(average, True, channel), lambda: parts
+            return group.run(average, True, channel), lambda: found
 
         is_on_devices = group.is_on_devices(*[t._a for t in values])
         finish = in_background(start, [*values, *unreplicated], (note,), is_on_devices)
 
         def result():
-            part, = finish()
+            parts = finish()
             if replicas is not None and not over_all:
-                self.unreplicated, self.has_unreplicated = (numbers, part, Origin()), True
+                self.unreplicated, self.has_unreplicated = (numbers, parts, Origin()), True
                 return None
-            return numbers, part
+            return numbers, parts
 
         return result
 
@@ -326,29 +322,24 @@ class ParameterGroup(GatheredParameters):
         """Return this rank's parts of gradients that are not averaged over replicas yet, and forget them."""
         if not self.has_unreplicated:
             return []
-        known, part, origin = self.unreplicated
+        known, parts, origin = self.unreplicated
         origin.check()
         self.unreplicated, self.has_unreplicated = None, False
         if known != numbers:
             raise AutogradError("gradients without an all-reduce were those of other parameters than those that are averaged "
                                 "now")
-        return [part]
+        return parts
 
     def put(self, result):
         """Add this rank's parts of the averages to its gradients."""
         if result is None:
             return
-        numbers, flat = result
-        at = 0
         with no_grad():
-            for i in numbers:
+            for i, part in zip(*result):
                 e = self.entries[i]
-                shape = e.layout.part_shape(e.at)
-                n = prod(shape)
-                part = on_device_of(flat[at:at + n].reshape(shape), local_of(e.param)).to(e.param.dtype)
-                at += n
+                part = on_device_of(part, local_of(e.param)).to(e.param.dtype)
                 if e.param.grad is None:
-                    e.param.grad = e.shared(part.clone() if len(numbers) > 1 else part.detach())
+                    e.param.grad = e.shared(part.detach())
                 else:
                     local_of(e.param.grad).add_(part)
                 if e.param._node is not None:

@@ -1,8 +1,10 @@
 """Traced steps of sharded modules: the losses, parameters and gradients of eager steps, whichever rank records or replays."""
 
 import contextlib
+import gc
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,7 @@ from ingot.distributed.fsdp import (
 from ingot.distributed.tensor import Shard
 from ingot.nn import functional as F
 from ingot.runtime.cpu.memory import alloc
+from ingot.runtime.distributed.engines import local_channel
 
 CALLS = 6
 
@@ -414,10 +417,10 @@ def test_gradients_that_wait_outside():
 LAYERS, WIDTH = 10, 512
 
 
-def _peaks(wrap, shard) -> list:
-    """Return the bytes that each of some steps takes at most beyond those before, without the first one and compiling ones."""
-    net = shard(nn.Sequential(*[shard(nn.Linear(WIDTH, WIDTH)) for _ in range(LAYERS)]))
-    optimizer, x, found = optim.SGD(net.parameters(), lr=0.1), ingot.ones(4, WIDTH), []
+def _steps(wrap, shard, make_optimizer, layers, width):
+    """Return a step of a model of so many layers."""
+    net = shard(nn.Sequential(*[shard(nn.Linear(width, width)) for _ in range(layers)]))
+    optimizer = make_optimizer(net.parameters())
 
     def step(x):
         optimizer.zero_grad()
@@ -426,7 +429,12 @@ def _peaks(wrap, shard) -> list:
         optimizer.step()
         return loss
 
-    run = wrap(step)
+    return wrap(step)
+
+
+def _peaks(wrap, shard) -> list:
+    """Return the bytes that each of some steps takes at most beyond those before, without the first one and compiling ones."""
+    run, x, found = _steps(wrap, shard, _sgd, LAYERS, WIDTH), ingot.ones(4, WIDTH), []
     graphs = getattr(run, "stats", lambda: {"graphs": 0})
     for _ in range(CALLS):
         compiled = graphs()["graphs"]
@@ -439,13 +447,52 @@ def _peaks(wrap, shard) -> list:
     return found[1:]
 
 
+def _eager(step):
+    return step
+
+
+def _traced(step):
+    return jit.trace(step, fullgraph=True)
+
+
 def _memory(rank, shard):
     tracemalloc.start()
     layer = 4 * (WIDTH * WIDTH + WIDTH)
-    eager, traced = max(_peaks(lambda step: step, shard)), _peaks(lambda step: jit.trace(step, fullgraph=True), shard)
+    eager, traced = max(_peaks(_eager, shard)), _peaks(_traced, shard)
     assert max(traced) < eager + LAYERS // 2 * layer, [round((n - eager) / layer, 1) for n in traced]
 
 
-@pytest.mark.parametrize("shard", [fully_shard, FullyShardedDataParallel], ids=lambda f: f.__name__)
-def test_recordings_and_replays_hold_no_more_whole_parameters_than_eager_steps(shard):
-    ranks.run(2, _memory, shard)
+def test_recordings_and_replays_hold_no_more_whole_parameters_than_eager_steps():
+    ranks.run(2, _memory, FullyShardedDataParallel)
+
+
+def _memory_of_process(field) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def _least_memory(rank, size, layers, width, wrap):
+    """A rank needs its parts of parameters, gradients and two moments, and whole two layers and a gradient."""
+    local_channel._ROUND = 1 << 18          # (as layers are smaller than those for which it is made)
+
+    def fit(width):
+        run = _steps(wrap, fully_shard, optim.AdamW, layers, width)
+        for _ in range(CALLS):
+            run(ingot.ones(4, width))
+
+    fit(8)      # code is loaded, and compiled
+    gc.collect()
+    before = _memory_of_process("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    fit(width)
+    layer = 4 * (width * width + width)
+    needed, most = 4 * layers * layer / size + 3 * layer, _memory_of_process("VmHWM") - before
+    assert most < 1.1 * needed, round(most / needed, 2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system does not tell the peak of a process")
+@pytest.mark.parametrize("wrap", [_eager, _traced])
+@pytest.mark.parametrize("size, layers, width", [
+    (2, 6, 1024), pytest.param(2, 5, 1100, marks=pytest.mark.slow), pytest.param(4, 12, 1100, marks=pytest.mark.slow)])
+def test_steps_take_a_tenth_more_memory_than_they_need_at_most(size, layers, width, wrap):
+    ranks.run(size, _least_memory, size, layers, width, wrap)
