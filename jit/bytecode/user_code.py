@@ -196,6 +196,8 @@ def modules_below(m) -> list:
 
 
 def _slots_of(kind) -> list:
+    if issubclass(kind, partial):
+        return ["func", "args", "keywords"]
     if not hasattr(kind, "__slots__"):
         return []
     return [name for c in kind.__mro__ if is_user_defined(c) for name, member in vars(c).items()

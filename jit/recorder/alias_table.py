@@ -78,15 +78,13 @@ class AliasTable:
 
     def chain_from_base(self, view) -> tuple | None:
         """Return the view operators that lead from its base to a tensor, with symbolic sizes; None if the base has other memory
-        since the view was made, or lacks some of its elements."""
+        since the view was made, and lacks some of its elements."""
         if "_traced" not in view.__dict__:       # the function does not use it
             return view._chain
         chain, base = self._recorder.link(view).chain, view._base
         if base is None or "_traced" not in base.__dict__:
             return chain
         below = self._recorder.link(base)
-        if below.cell is not self._recorder.link(view).cell:
-            return None
         common = 0
         while common < min(len(chain), len(below.chain)) and chain[common] is below.chain[common]:
             common += 1
@@ -248,8 +246,9 @@ class _ResultAliases:
 
     def add_view(self, t, requires_grad=None):
         """Make a result a view of its base. A replay swaps the memory of inputs once it has made all results."""
-        chain = self.recorder.aliases.chain_from_base(t)
-        if id(t._base) in self.recorder.swaps.swapped or chain is None:
+        chain, base = self.recorder.aliases.chain_from_base(t), t._base.__dict__.get("_traced")
+        has_left = base is not None and base.cell is not self.recorder.link(t).cell
+        if has_left or id(t._base) in self.recorder.swaps.swapped or chain is None:
             raise swap_error()
         self._set(t, Part(self._number(t._base), chain, True, requires_grad=requires_grad),
                   taped=t._node is not None and _differs_from_base(t))

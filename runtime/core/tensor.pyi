@@ -1591,6 +1591,8 @@ def _read(t: Tensor, how: builtins.str, value) -> Any:
 def shape_of(t: Tensor) -> builtins.tuple:
     """Return the sizes of a tensor as a plain tuple, symbolic ones while a trace records them. Parameters of operators must
     come from here, or from `Tensor.shape`, and not from the array."""
+def has_memory(t: Tensor, a, storage) -> builtins.bool:
+    """Return whether a tensor has this array in this memory."""
 def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
     """Do `t.data = ...`: give the tensor other memory (see `memory_of`); nodes that saved a leaf follow it there."""
 def known_whole(t: Tensor) -> Tensor | None:

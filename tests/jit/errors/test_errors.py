@@ -518,6 +518,7 @@ ELSEWHERE = {
     "recorder/gradient_log.py leaf_read": "a net: histories from before the call are refused, and other leaves were used",
     "recorder/gradient_log.py retains_read": "a net, as above",
     "recorder/gradient_log.py retaining": "a net, as above",
+    "recorder/gradient_log.py detaching": "tests/jit/recorder/test_finish.py",
     "recorder/data_swap.py _remember": "tests/jit/recorder/test_swapped_histories.py",
     "side_effects/effects.py targets": "a net: writes.py refuses an argument that is reached otherwise before",
     "side_effects/writes.py add_variable": "a net: frames of one code that share no cell and hold one value",
