@@ -41,7 +41,7 @@ class Link:
         self.is_outside = is_outside
 
     @property
-    def place(self) -> tuple:
+    def place(self) -> tuple[Cell, tuple]:
         """The cell and the views on top of it by now: arguments over one memory join at the first write to it."""
         if self.cell.joined is None:
             return self.cell, self.chain
