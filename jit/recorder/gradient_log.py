@@ -240,7 +240,8 @@ class GradientLog:
         if value is None or value.owner is not r.builder:
             raise _older_error(node)
         if t._shared is not None and t._shared is saved.storage:        # users get it in the memory of the saved tensor
-            r.links.tie(t, Link(r, *saved.link.place, None, -1))
+            cell, chain = saved.link.place
+            r.links.tie(t, Link(r, cell, chain, None, -1))
         else:
             r.fresh(t, self.saved_value(saved, guards))
 
