@@ -8,8 +8,8 @@ The rule, in measured seconds of the calling thread:
    expected cost take at most `1 + LOOK + INVEST` times the eager calls. So replays that save time pay for new recordings, and a
    function that settles is compiled once it has run for some time. Compilations and bindings are expected to cost in proportion
    to the operators. Sharing the code of another segment and listing operators to run one by one are kinds of their own.
-3. Calls **rest** if a look for a recording and its replay take longer than a resting call: they run without a look, until looks
-   take at most `LOOK` of the time. A resting call takes `PASSING_ON` longer than an eager one. A look after a rest is
+3. Calls **rest** if looking for a recording and replaying it takes longer than the eager call: they run without a look, until
+   looks take at most `LOOK` of the time. A resting call takes `PASSING_ON` longer than an eager one. A look after a rest is
    expected to take as long as one that finds nothing. The last call of a rest is timed, and decides about the next one.
 4. Recordings **in a row** for one reason, after a first one, are useless until one of them is replayed. From the
    `PATIENCE`-th on no call is recorded for a while, twice as long after each. A replay of one of them ends that.
@@ -33,7 +33,7 @@ from ...runtime.state.switches import Switch
 
 NO_SECOND = Switch("whether a second recording of a function is an error", False)
 FREE = 10
-INVEST, LOOK = 0.15, 0.05
+INVEST, LOOK = 0.05, 0.1
 UNKNOWN = 20            # recordings that take as long as a first compilation, as far as one can know
 OVERHEAD = 8            # operators that take as long as the part of a compilation that does not depend on their number
 IN_A_ROW, PATIENCE = 3, 16
@@ -236,8 +236,7 @@ class RecompileLimit:
         """Return how many calls rest because looks take too long. After a replay the next call looks all the same, since caches
         are warm only then."""
         is_second = self.looks.count == 1 and not self.looks.missed
-        resting = self._eager.seconds + PASSING_ON
-        if self._is_free or self._eager.is_cold or is_second or self.looks.seconds <= resting:
+        if self._is_free or self._eager.is_cold or is_second or self.looks.seconds <= self._eager.seconds:
             return 0
         lack = self._lack(self.looks.dearest)
         gained = LOOK * self._eager.seconds - PASSING_ON         # by each call that rests

@@ -266,14 +266,6 @@ def test_first_eager_calls_are_not_taken_for_what_later_ones_cost(needs, costs):
     assert function.run(FREE + 1, FREE + CALLS) <= BOUND * CALLS * costs.eager + cold
 
 
-@pytest.mark.parametrize("replay, rests", [(1.4e-6, False), (1.6e-6, False), (1.9e-6, True), (5e-6, True)])
-def test_calls_rest_only_where_a_resting_call_is_quicker_than_a_replay(replay, rests):
-    """A resting call of a small function takes as long as an eager one and the call of it."""
-    function = Function(lambda i: 0, Costs(1.5e-6, 1.5e-6, replay, 5e-3, 0.3))
-    function.run(1, 5000)
-    assert (function.eager_calls > 4000) == rests
-
-
 def test_a_miss_may_prepare_a_quick_call():
     """A call may write the quick call of one recording before another look finds none."""
     limit = RecompileLimit()
