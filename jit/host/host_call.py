@@ -151,10 +151,17 @@ def record(recorder, fn, args, kwargs, is_quiet=False, key=None):
     call.enters_streams = is_quiet and getattr(getattr(fn, "__self__", fn), "enters_streams", False)
     name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
-    own = {id(t._a) for t in tensors}       # (results of ingot's own functions are new memory, unless they return an argument)
-    fresh = [wrap(t._a if is_quiet and id(t._a) not in own else t._a.copy()) for t in given]
+    known, fresh = [t._a for t in tensors], []
+    for t in given:         # (those of ingot's own functions are new memory as a rule)
+        known.append(t._a if is_quiet and _is_apart(t._a, known) else t._a.copy())
+        fresh.append(wrap(known[-1]))
     recorder.hosts.results(tensors, fresh, function=name, results=results)
     return unflatten(result_spec, iter(fresh))
+
+
+def _is_apart(a, others) -> bool:
+    """Return whether an array shares no memory with others."""
+    return not any(a is b or (type(a) is type(b) is np.ndarray and np.may_share_memory(a, b)) for b in others)
 
 
 def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):

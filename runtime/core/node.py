@@ -371,7 +371,7 @@ class FormerKind(Node):
         shape, dtype = self.kind
         if tuple(g.shape) != shape:
             raise ShapeError(f"a gradient of shape {tuple(g.shape)} goes back to {self.label}, whose result had shape {shape}: "
-                             "it got .data of another shape afterwards; make a new tensor instead")
+                             "the tensor got other data afterwards; make a new one instead")
         return [g if of(g) is dtype else engine.as_value(cast(engine.as_tensor(g), dtype=dtype))]
 
 

@@ -37,6 +37,17 @@ def same(make_fn, make_args, calls=CALLS):
     return traced
 
 
+def same_or_refused(life, said: str | None = None):
+    """Check that `life(jit.trace)` is eager code's life, or that it raises a TraceError that says something; None: any is
+    a failure."""
+    try:
+        traced = life(jit.trace)
+    except jit.TraceError as error:
+        assert said is not None and said in str(error)
+    else:
+        assert traced == life(lambda fn: fn)
+
+
 def refused(fn, *args, match="cannot be traced"):
     with pytest.raises(jit.TraceError, match=match):
         jit.trace(fn)(*args)

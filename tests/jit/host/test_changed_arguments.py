@@ -7,6 +7,7 @@ import pytest
 
 import ingot
 from ingot import jit
+from ingot.runtime.distributed.collectives.traceable import done_in_order
 
 pytestmark = pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 
@@ -82,3 +83,35 @@ def test_sets_that_nothing_changes_are_recorded():
     for i in range(5):
         assert f(ingot.full((2,), float(i)))[1] == {1, 2.5}
     assert seen == [({1, 2.5}, 2.0 * i) for i in range(5)] and f.stats()["compiles"] == 1 and not f.stats()["eager"]
+
+
+# Results of ingot's own host functions.
+
+
+def halves(x):
+    row = x.clone().reshape(-1)
+    return [row[:3], row[3:]]
+
+
+SHARING = {
+    "the argument": lambda x: [x, x * 2], "a view of it": lambda x: [x[0], x * 2], "its data": lambda x: [x.data, x * 2],
+    "one result twice": lambda x: [x * 2] * 2, "views of one": lambda x: [v := x * 2, v[0]], "parts of one": halves,
+    "new ones": lambda x: [x * 2, x * 3],
+}
+
+
+@pytest.mark.parametrize("sharing", SHARING)
+def test_results_of_own_host_functions_share_no_memory(sharing):
+    """The recorded call writes to memory of its own, as a replay does."""
+    found = []
+
+    @jit.trace
+    def fn(x):
+        first, second = done_in_order(SHARING[sharing], [x], sharing)
+        first.add_(1)
+        return first, second, x * 1
+
+    for _ in range(4):
+        x = ingot.arange(6.0).reshape(2, 3)
+        found.append([t.tolist() for t in (*fn(x), x)])
+    assert found == [found[-1]] * 4 and found[0][-1] == [[0, 1, 2], [3, 4, 5]]

@@ -5,6 +5,7 @@ import pytest
 import ingot
 from ingot import autograd, jit
 from ingot.ir.errors import AutogradError
+from side_by_side import same_or_refused
 
 
 def step(f):
@@ -346,12 +347,7 @@ def test_views_keep_the_history_of_a_tensor_that_is_detached_behind_a_write(writ
                           None if w.grad is None else w.grad.tolist()))
         return found
 
-    try:
-        traced = life(jit.trace)
-    except jit.TraceError as error:
-        assert viewed and "detaches in place" in str(error)
-    else:
-        assert traced == life(lambda fn: fn)
+    same_or_refused(life, "detaches in place" if viewed else None)
 
 
 def test_views_cannot_be_detached_in_place_at_any_call():

@@ -15,6 +15,7 @@ from ingot import distributed as dist
 from ingot import nn, optim
 from ingot.distributed import checkpoint as dcp
 from ingot.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from train_by_ranks import mean_loss
 
 
 def fail(failure: str):
@@ -41,7 +42,7 @@ def stand_still(folder: Path, rank: int):
 def main(folder: Path, failure: str = ""):
     """Train."""
     dist.init_process_group(timeout=60)
-    rank, size = dist.get_rank(), dist.get_world_size()
+    rank = dist.get_rank()
     ingot.manual_seed(0)
     net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(20, 32), nn.Tanh(), nn.Linear(32, 3)))
     optimizer, draw = optim.AdamW(net.parameters(), lr=0.01), ingot.Generator().manual_seed(1)
@@ -52,21 +53,15 @@ def main(folder: Path, failure: str = ""):
         dcp.load({"model": model, "optimizer": state}, checkpoint_id=folder / str(last))
         set_state_dict(net, optimizer, model_state_dict=model, optim_state_dict=state)
     for step in range(last + 1, len(batches)):
-        x, y = batches[step]
-        loss = nn.functional.cross_entropy(net(x[rank::size]), y[rank::size])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        mean = loss.detach()
-        dist.all_reduce(mean, dist.ReduceOp.AVG)
+        mean = mean_loss(net, optimizer, *batches[step])
         if rank == 0:
-            print("step", step, "loss", repr(mean.item()), flush=True)
+            print("step", step, "loss", repr(mean), flush=True)
         if step % 3 == 1:
             model, state = get_state_dict(net, optimizer)
             dcp.save({"model": model, "optimizer": state}, checkpoint_id=folder / str(step))
         if step == 6:
             stand_still(folder, rank)
-            if rank == size - 1:
+            if rank == dist.get_world_size() - 1:
                 fail(failure)
     dist.destroy_process_group()
 
