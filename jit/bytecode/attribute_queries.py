@@ -91,13 +91,19 @@ def names_by_value(frame) -> frozenset:
     """Return attributes that code reads by values: `attrgetter` and `methodcaller` objects, classes in `case Point(x, y)`."""
     named = {n: frame.f_globals.get(n) for n in frame.f_code.co_names}
     found = [*named.values(), *frame.f_locals.values()]
-    getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
-    paths = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
+    paths = [path for x in found if type(x) is operator.attrgetter for path in x.__reduce__()[1]]
     names = [name for text in paths for name in text.split(".")]
+    names += [method_called(x) for x in found if type(x) is operator.methodcaller]
     if _has_positional_patterns(frame.f_code):
         found += [getattr(x, n, None) for x in found if isinstance(x, (types.ModuleType, type)) for n in named]
         names += [n for x in found if isinstance(x, type) for n in getattr(x, "__match_args__", ()) if isinstance(n, str)]
     return frozenset(names)
+
+
+def method_called(caller: operator.methodcaller) -> str:
+    """Return the name of the method that a `methodcaller` calls."""
+    made: Any = caller.__reduce__()         # with keywords by a partial
+    return made[0].args[0] if made[0] is not operator.methodcaller else made[1][0]
 
 
 @of_code()

@@ -20,6 +20,12 @@ def settings_of(context) -> tuple:
     return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple(c.traps.values())
 
 
+def flags_of(x) -> Any:
+    """Return the flags that a context of decimal numbers has raised; None for other objects."""
+    is_context = "decimal" in sys.modules and isinstance(x, sys.modules["decimal"].Context)
+    return tuple(x.flags.values()) if is_context else None
+
+
 # Class -> content of an object.
 _HELD: dict = {
     "array.array": lambda a: (a.typecode, a.tobytes()),
@@ -34,8 +40,9 @@ _HELD: dict = {
     "dataclasses.Field": lambda f: (f.name, f.type, f.default, f.default_factory, f.init, f.repr, f.hash, f.compare, f.kw_only,
                                     dict(f.metadata)),
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
-    "numpy.ma.MaskedArray": pickle.dumps, "numpy.ma.core.MaskedArray": pickle.dumps,
-    "logging.Logger": lambda log: (log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers], log.manager.disable),
+    **dict.fromkeys(("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"), lambda a: (pickle.dumps(a), a.hardmask)),
+    "logging.Logger": lambda log: (log.name, log.getEffectiveLevel(), log.disabled, log.propagate, [*log.handlers],
+                                   log.manager.disable),
     "queue.Queue": lambda q: (list(q.queue), q.maxsize, q.unfinished_tasks),
     "threading.Event": lambda event: event.is_set(),
 }

@@ -45,7 +45,7 @@ class Snapshot(PartsExpectation):
     step = "item"
 
     def __init__(self, container, inputs=None, around=()):
-        self.kind, self.base, self.rule = type(container), base_of(type(container)), _rule(container)
+        self.kind, self.base, self.rule = type(container), base_of(type(container)), rule_of(container)
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
         self.layout, self.table = (layout_of(container), table_of(container)) if self.base is set else (None, None)
         around = (*around, (container, self))
@@ -67,7 +67,7 @@ class Snapshot(PartsExpectation):
     def matches(self, now) -> bool:
         if now is self.itself and now is not None:
             return True
-        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule:
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or not same_rule(now, self.rule):
             return False
         if self.circle is not None and not self.circle.matches(now):
             return False
@@ -80,13 +80,13 @@ class Snapshot(PartsExpectation):
                 or all(looks_like(v, e) for v, e in zip(self._values_of(now), self.items)))
 
     def test(self, place, name_of):
-        if self.kind in _WITHOUT_RULE and not self.items and not self.keys:     # empty, and nothing else of it counts
+        if self.kind in WITHOUT_RULE and not self.items and not self.keys:     # empty, and nothing else of it counts
             return f"(_found := {place}).__class__ is {name_of(self.kind)} and not _found"
         return f"{name_of(self)}.matches({place})"
 
     def differing(self, now) -> list:
         """Return (key, expected, found) of the items that differ, if the containers agree otherwise."""
-        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule or (
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or not same_rule(now, self.rule) or (
                 self.keys is not None and not same_keys(self.base.__iter__(now), self.keys)):
             return []
         keys = self.keys if self.base in _MAPPINGS else range(len(self.items))
@@ -252,15 +252,21 @@ def same_keys(now, before: tuple) -> bool:
     return len(keys) == len(before) and (all(map(is_, keys, before)) or all(map(are_exact, keys, before)))
 
 
-_WITHOUT_RULE = frozenset((dict, OrderedDict, list, set, tuple))
+WITHOUT_RULE = frozenset((dict, OrderedDict, list, set, tuple))
 _RULES: dict = {deque: vars(deque)["maxlen"], defaultdict: vars(defaultdict)["default_factory"]}
 
 
-def _rule(container):
+def rule_of(container):
     """Return what a container does beside holding its items: how many it takes, or what makes those that are missing."""
-    if type(container) in _WITHOUT_RULE:
+    if type(container) in WITHOUT_RULE:
         return None
     return next((rule.__get__(container) for base, rule in _RULES.items() if isinstance(container, base)), None)
+
+
+def same_rule(container, rule) -> bool:
+    """Return whether a container has a rule (`rule_of`)."""
+    now = rule_of(container)
+    return now is rule or (type(now) is int and now == rule)
 
 
 def same_items(a, b) -> bool:

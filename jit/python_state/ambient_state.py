@@ -142,6 +142,7 @@ def states_of_call(text: str, values, at_start: dict) -> list:
         found += [_fields_of(x if isinstance(x, type) else type(x)) for x in values]
     if text in _MAKE_TEXT and any(_holds(x, lambda v: type(v).__module__.startswith("numpy")) for x in values):
         found.append(condition_on("printing"))
+    found += [_text_of(x) for x in values if text in _MAKE_TEXT and type(x) is types.ModuleType]
     if any(_holds(x, _is_long) for x in values):
         found.append(condition_on("digits"))
     if text in _OF_CODECS or text.startswith("codecs."):
@@ -201,6 +202,10 @@ def _is_long(x) -> bool:
     if type(x) is int:
         return x.bit_length() > 3 * _LONGEST
     return type(x) in (str, bytes, bytearray) and len(x) > _LONGEST
+
+
+def _text_of(module) -> ReadCondition:
+    return ReadCondition.of(("text", id(module)), lambda: repr(module), "the text of a module")
 
 
 def _fields_of(cls) -> ReadCondition:

@@ -32,7 +32,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import Defaults, set_default_dtype, tls
-from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES
+from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES, method_called
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import instructions_of, position_of
 from ..bytecode.user_code import (
@@ -87,7 +87,6 @@ from .frames_apart import FramesApart
 from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
 from .reachable import Reachable
-from .read_log import decimal_condition
 from .repeated_warnings import OwnFilters
 from .stand_ins import (
     IS_ENABLED,
@@ -107,6 +106,9 @@ _WRITES_TEXT = frozenset(("write", "writelines"))
 _MAKE_REFERENCES = frozenset([f"weakref.{name}" for name in ("ReferenceType", "WeakMethod", "proxy")])
 # Functions that set attributes of their first operand.
 _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing.no_type_check"))
+# Methods that set the state of their object, whatever its class.
+_SET_STATE = frozenset(("__init__", "__setstate__", "__set_name__"))
+_SET_ATTRIBUTE = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -331,7 +333,7 @@ class CallPolicy:
             self._sets_class(operation, *operation.operands)
         for x in self._operands_in(operation.operands, site.reads_items):
             if site.is_attribute:
-                self._field(operation, x, site)
+                self._field(operation, x, site.method, site.is_set)
             else:
                 self._method(operation, x, _called_for(site.method, type(x)), None, {}, is_stored=True)
 
@@ -368,20 +370,19 @@ class CallPolicy:
                 opened.add(id(x))
                 waiting += [*x, *x.values()] if type(x) is dict else x
 
-    def _field(self, operation, x: Any, site):
+    def _field(self, call, x: Any, name, is_set: bool):
         """Guard an attribute that C code gives: its value if that is plain, else the content of the object."""
-        name: Any = site.method
         kind: Any = type(x)
         if kind is types.CellType and name == "cell_contents":
-            self._cell(x, site.is_set)
+            self._cell(x, is_set)
             return
         if not has_field(kind, name):
             return
         value = follow(x, (("attr", name),))
         if is_symbol(value) or (is_lock(kind) and isinstance(value, types.BuiltinMethodType)):
             return              # an input; a method that counts where it is called
-        if site.is_set or not is_plain(value) or not self._is_outside(x):
-            self._method(operation, x, name, None, {}, is_stored=True)
+        if is_set or not is_plain(value) or not self._is_outside(x):
+            self._method(call, x, name, None, {}, is_stored=True)
         else:
             self._reads.add_condition(ReadCondition.of(
                 ("field", id(x), name), lambda: follow(x, (("attr", name),)), f"{self._reachable.name_of(x)}.{name}"))
@@ -448,6 +449,8 @@ class CallPolicy:
 
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
+        if function is setattr or function is delattr or getattr(function, "__name__", "") in _SET_ATTRIBUTE:
+            self._reachable.of_libraries.sets_any()
         names = frozenset(".".join(function.__reduce__()[1]).split(".") if type(function) is operator.attrgetter else ())
         if names or (type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME):
             queries = NO_QUERIES._replace(names=names, by_name=True) if names else ANY_ATTRIBUTE
@@ -469,17 +472,22 @@ class CallPolicy:
     def _attribute(self, call, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
         attributes = self._chains.attributes
-        if type(owner) is types.CellType and name == "cell_contents":
-            self._cell(owner, how is not getattr)
-        elif how is getattr:
+        if self._reachable.is_operand(owner) and type(name) is str:
+            self._field(call, owner, name, how is not getattr)
+        if type(owner) is types.CellType:
+            return
+        if how is getattr:
             attributes.query(owner, name)
+            self._reachable.of_libraries.names(owner, name)
             if self._known.existed(owner):
                 self._reachable.use_all(_stored(owner, name))
         elif name == "__class__":
             self._sets_class(call, owner)
-        elif how is setattr and type(name) is str and self._known.existed(owner) and not is_switch(owner, name):
-            before = follow(owner, (("attr", name),))
-            attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
+        elif type(name) is str:
+            self._reachable.of_libraries.names(owner, name)
+            if self._known.existed(owner) and not is_switch(owner, name):
+                before = follow(owner, (("attr", name),))
+                attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
 
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
@@ -522,7 +530,7 @@ class CallPolicy:
                 self._method(call, args[0], function.__name__, args[1:], kwargs, is_stored=False)
         elif kind is operator.methodcaller:
             for receiver in args or ():
-                self._method(call, receiver, function.__reduce__()[1][0], None, {}, is_stored=False)
+                self._method(call, receiver, method_called(function), None, {}, is_stored=False)
         elif type(inspect.getattr_static(kind, "__call__", None)) is types.FunctionType:
             self._reads.add_attributes(kind.__qualname__, kind, ("__call__",))
             if not is_user_module(inspect.getattr_static(kind, "__call__").__globals__.get("__name__", "")):
@@ -592,7 +600,12 @@ class CallPolicy:
         if kind is ContextVar:
             self._contexts.called(receiver, name, call.line)
             return
-        rule = rule_of_method(kind, name)
+        if kind is types.CellType and name in _SET_ATTRIBUTE:
+            self._cell(receiver, is_set=True)
+            return
+        if name in _SET_STATE or name in _SET_ATTRIBUTE:
+            self._reachable.of_libraries.sets_all(receiver)
+        rule = rule_of_method(kind, "" if name in _SET_ATTRIBUTE and is_in_c(kind) else name)
         text = f"{public_module(kind.__module__)}.{kind.__qualname__}.{name}"
         if rule is DRAWS:
             if self._is_outside(receiver):
@@ -646,6 +659,8 @@ class CallPolicy:
             self._reachable.iterators.refuse(its_name, call.line)
         elif is_file(receiver) or not self._reads.add_content(its_name, receiver):
             self._refuse(call, text)
+        else:
+            self._reachable.of_libraries.acts(receiver)
 
     def _apply(self, rule, call, text, function, args, kwargs, may_fail=True):
         """Follow the rule of a function. One that fails at the end of a call would be caught by nobody."""
@@ -661,7 +676,7 @@ class CallPolicy:
             self._refuse(call, text)
         if text in _MAKE_REFERENCES and any(x is not None for x in values[1:]):
             text, rule = f"{text} with a callback", REFUSED
-        if text in _SET_ATTRIBUTES and values and is_a(values[0], (type, types.FunctionType)) and self._is_outside(values[0]):
+        if text in _SET_ATTRIBUTES and values and self._is_outside(values[0]):
             rule = REFUSED
         if rule is REFUSED:
             self._refuse(call, text)
@@ -672,7 +687,7 @@ class CallPolicy:
         elif rule is READS:
             self._reads.add_condition(_reading_condition(text, function, args, kwargs))
         elif text.startswith("decimal."):
-            self._reads.add_condition(decimal_condition())
+            self._reads.uses_decimals()
         if text in _ASK_HANDLED or text.startswith("traceback."):
             self.asks_handled()
         if rule is PURE or rule is OBSERVED:
@@ -705,7 +720,7 @@ class CallPolicy:
         for x in self._operands_in(values, with_items=True):
             kind: Any = type(x)
             if module_of(kind.__module__) == "decimal":
-                self._reads.add_condition(decimal_condition())
+                self._reads.uses_decimals()
             if _is_printed_to(x) and text.startswith("csv."):       # in C code
                 self._refuse_text(call.line)
             if is_lock(kind) and self._is_outside(x):

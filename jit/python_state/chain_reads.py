@@ -359,15 +359,17 @@ class ChainReads:
             self.reads.late.add((id(root), chain))
         self.reads.add_hidden(value)
         self.generators.add(value)
-        self._follow(chain, value, only_queries)
+        self._follow(chain, base, value, only_queries)
 
-    def _follow(self, chain, value, only_queries):
+    def _follow(self, chain, base, value, only_queries):
         """Visit the objects behind a value. A container of which code only asks for membership or single items, which chains
         of their own lead to, is visited once other code does more with it; so is a set to which code only adds."""
         owner: Any = getattr(value, "__self__", None) if is_a(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self._known.containers.append(owner)
-        if only_queries and (type(value) in CONTAINERS or (type(owner) is set and value.__name__ in KEEPS_ITEMS)):
+        is_looked_up = owner is value or follow(base, chain.steps[:-1]) is owner        # by chains of its own, as in `s.add`
+        only_adds = type(owner) is set and owner is not value and value.__name__ in KEEPS_ITEMS
+        if only_queries and is_looked_up and (type(value) in CONTAINERS or only_adds):
             self._unwalked.setdefault(id(owner), (str(chain), owner))
             self._known.objects[id(owner)] = owner
             for t in [t for t in owner if is_a(t, Tensor)]:       # to which an argument may be compared

@@ -203,5 +203,5 @@ class Finaliser:
             for n, container in self._contents.on_the_way(ways[at]):
                 chain = g.chain._replace(steps=g.chain.steps[:n])
                 if (id(g.root), chain) not in guards:
-                    found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(type(container))))
+                    found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(container)))
         return [*found.values()]

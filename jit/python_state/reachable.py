@@ -45,6 +45,7 @@ from .attributes import DynamicAttributes, TensorAttributes
 from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators, is_library_iterator
+from .library_attributes import LibraryAttributes
 from .read_log import ReadLog, registry_condition
 from .weak_references import WEAK_CONTAINERS, WeakReferences
 
@@ -62,6 +63,7 @@ class Reachable:
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self.attributes, self._tensors = uses, attributes, tensors
         self.caches, self.iterators, self.weak = FunctionCaches(reads, tensors), iterators, weak
+        self.of_libraries = LibraryAttributes(reads)
         self._operands: dict = {}       # by id: (value, name) of those whose operations are calls that no user code answers
         self.on_operand: Callable = lambda: None        # called when one of them is met
         reads.walker = self
@@ -84,6 +86,7 @@ class Reachable:
 
     def close(self):
         self.iterators.close()
+        self.of_libraries.close()
         self._operands.clear()
         del self.on_operand     # (a circle)
 
@@ -165,11 +168,13 @@ class Reachable:
             self._known.visited[id(kind)] = kind
             self._reads.add_class(value if is_a(value, type) else kind)
             self.iterators.see(text, value)
+            self.of_libraries.meet(value, text)
             if is_library_data(value):
                 self._reads.add_data(text, value)
                 continue
             if kind is np.ndarray:
                 self._reads.uses_numpy()
+                stack.append((f"{text}.dtype", value.dtype))
             if has_operations(value):
                 self._operands.setdefault(id(value), (value, text))
                 self.on_operand()

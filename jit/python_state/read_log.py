@@ -17,7 +17,7 @@ from ..bytecode.user_code import dict_of, has_dict, is_a, is_own, is_user_define
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, has_part
-from ..guards.held_content import held_by, settings_of
+from ..guards.held_content import flags_of, held_by, settings_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, load, read
 from ..guards.snapshot import is_container, is_plain, snapshot
@@ -66,10 +66,8 @@ def _registry(function) -> tuple:
     return registry, abc.get_cache_token() if any(isinstance(cls, abc.ABCMeta) for cls in registry) else 0
 
 
-def decimal_condition() -> ReadCondition:
-    """Return the condition on the precision and rounding of decimal numbers."""
-    context = sys.modules["decimal"].getcontext
-    return ReadCondition.of(("decimal",), lambda: settings_of(context()), "the context of decimal numbers")
+def _flags_of_decimals() -> tuple:
+    return flags_of(sys.modules["decimal"].getcontext())
 
 
 # Objects inside of a library's that stand for themselves.
@@ -175,6 +173,12 @@ class ReadLog:
         """Note that code computes with numpy, which treats floating point errors as the process says."""
         for condition in self.at_start.values():
             self.add_condition(condition)
+
+    def uses_decimals(self):
+        """Note that code computes with decimal numbers: their context says how, and takes note of what was inexact."""
+        context = sys.modules["decimal"].getcontext
+        self.add_condition(ReadCondition.of(("decimal",), lambda: settings_of(context()), "the context of decimal numbers"))
+        self.add_condition(ReadCondition.of((DATA, "flags"), _flags_of_decimals, "the flags of the context of decimal numbers"))
 
     def add_attributes(self, text, owner, names):
         for name in names:
@@ -363,4 +367,6 @@ class ReadLog:
         """Guard the content of any object that tells it; return whether it does."""
         content = held_by(owner) or state_of(owner)
         self._add_content(text, owner, content)
+        if flags_of(owner) is not None:
+            self.add_condition(ReadCondition.of((DATA, id(owner)), lambda: flags_of(owner), f"the flags of {text}"))
         return content is not None

@@ -45,6 +45,7 @@ from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import LOADS
 from .iterators import OutsideIterators
+from .library_attributes import names_set
 from .reachable import Reachable
 from .read_log import ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle
@@ -317,6 +318,7 @@ class Tracker:
         queries = queries_of(code).with_names(more, assigned)
         if not queries.by_name and self._is_caught(frame):
             queries = queries._replace(by_name=True)
+        self.reachable.of_libraries.code_sets(names_set(code))
         self.reachable.query(queries)
         self.reachable.use(code, queries, more)
         for name in table_variables(code) or ():

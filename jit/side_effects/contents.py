@@ -44,14 +44,17 @@ from ..guards.snapshot import (
     BUILTINS,
     WHOLES,
     WITH_MEMORY,
+    WITHOUT_RULE,
     Apart,
     Exactly,
     HeldContent,
     Snapshot,
     is_plain,
     looks_like,
+    rule_of,
     same_items,
     same_keys,
+    same_rule,
     share_memory,
     snapshot,
 )
@@ -250,6 +253,9 @@ class ContainerLog:
 
     def _targets_of(self, container, text) -> list:
         copy = self._before[id(container)]
+        if not same_rule(container, rule_of(copy)):
+            raise FirstTimeError(f"the {'default_factory' if type(copy) in DICTS else 'maxlen'} of {text} was changed; set it "
+                                 "outside of the traced function")
         if type(copy) in DICTS:
             return _dict_targets(container, copy, text)
         if type(copy) is deque and len(container) == container.maxlen and self.only(container) in (ADDED, GROWN, COUNTED):
@@ -330,7 +336,7 @@ class ContainerLog:
         before = self._before[id(container)]
         items = before.values() if type(before) in DICTS else before
         return self.snapshots[id(container)].with_items(
-            [AnyOf(type(v)) if self._is_added_to(v) else e for v, e in zip(items, self.snapshots[id(container)].items)])
+            [AnyOf(v) if self._is_added_to(v) else e for v, e in zip(items, self.snapshots[id(container)].items)])
 
     def _is_added_to(self, x) -> bool:
         if type(x) not in (list, deque) or id(x) not in self._containers:
@@ -353,9 +359,9 @@ class ContainerLog:
         if any(t.kind in (WHOLE, GONE) for t in targets):       # its final content depends on all items
             return self.snapshots[id(container)]
         if only in (GROWN, COUNTED, MEASURED) and type(container) is list:      # its length has a guard, and items at its end
-            return AnyOf(list)
+            return AnyOf(container)
         if only in SINGLE or (only == ADDED and _shows_additions(container, self._before[id(container)])):
-            return AnyOf(type(container))
+            return AnyOf(container)
         if only == ITEMS:
             return self._besides_added(container)
         if only in (STORED, KEYED):
@@ -367,16 +373,19 @@ class ContainerLog:
 
 
 class AnyOf(Expectation):
-    """Expectation of any container of a kind: the function only appends to it, or reads single items."""
+    """Expectation of any container of the kind of a given one, and with its rule: the function only appends to it, or reads
+    single items."""
 
-    def __init__(self, kind):
-        self.kind = kind
+    def __init__(self, container):
+        self.kind, self.rule = type(container), rule_of(container)
 
     def matches(self, now) -> bool:
-        return type(now) is self.kind
+        return type(now) is self.kind and same_rule(now, self.rule)
 
     def test(self, place, name_of):
-        return f"{place}.__class__ is {name_of(self.kind)}"
+        if self.kind in WITHOUT_RULE:
+            return f"{place}.__class__ is {name_of(self.kind)}"
+        return f"{name_of(self)}.matches({place})"
 
     def __repr__(self):
         return f"<{self.kind.__name__}>"
@@ -398,11 +407,11 @@ class Besides(PartsExpectation):
     step = "item"
 
     def __init__(self, snapshot: Snapshot, keys):
-        self.kind, self.keys = snapshot.kind, frozenset(keys)
+        self.kind, self.rule, self.keys = snapshot.kind, snapshot.rule, frozenset(keys)
         self.rest = {k: v for k, v in zip(snapshot.keys, snapshot.items) if k not in self.keys}
 
     def matches(self, now) -> bool:
-        if type(now) is not self.kind:
+        if type(now) is not self.kind or not same_rule(now, self.rule):
             return False
         rest = [k for k in now if k not in self.keys]
         return same_keys(rest, tuple(self.rest)) and all(looks_like(now[k], e) for k, e in self.rest.items())
