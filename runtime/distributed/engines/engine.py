@@ -6,7 +6,7 @@ stands in `ENGINES` once its module is imported.
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from .reduce_op import ReduceOp, combine, combined
 
 COLLECTIVES = -1            # tag of collectives; users' tags are 0 and above
 _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
+_LEAST_WINDOW = 1 << 16     # bytes of a message in a round, however many ranks there are
 ENGINES: dict[str, type["Engine"]] = {}
 
 
@@ -100,6 +101,8 @@ class Channel:
     Results are written into `out`, contiguous memory, which may be that of the operand. An operand may have any layout. One
     array for each rank, as a list or as the rows of an array, stands in the order of positions.
     """
+
+    round_bytes: ClassVar[int] = 1 << 22    # bytes of lists of arrays, as of sharded modules, that are on their way at once
 
     def __init__(self, engine: Any, group: Any):
         self.engine, self.group = engine, group
@@ -201,37 +204,89 @@ class Channel:
 
     def reduce_scatter(self, pieces, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return this rank's piece combined over all ranks; each rank sends the others their pieces."""
+        mine = pieces[self.group.rank()]
+        out = np.empty(mine.shape, mine.dtype) if out is None else out
+        combine(op, self._collected(pieces, out, note), out)
+        return out
+
+    def _collected(self, pieces, like: np.ndarray, note: str) -> Any:
+        """Return every rank's piece for this one."""
         here, away = self.group.rank(), others(self.group)
         found = self.swap(note, {r: pieces[r] for r in away}, away)
-        out = np.empty(pieces[here].shape, pieces[here].dtype) if out is None else out
-        combine(op, [pieces[here] if r == here else as_array(found[r], out) for r in range(self.group.size())], out)
-        return out
+        return [pieces[here] if r == here else as_array(found[r], like) for r in range(self.group.size())]
 
     def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
         """Return every rank's array, on every rank. `outs` are arrays for them, whose sizes may differ. Without `outs` the
         results are alike, and may be read-only."""
+        if outs is not None:
+            self._gather(a, outs, note)
+            return outs
         here, away = self.group.rank(), others(self.group)
         found = self.swap(note, dict.fromkeys(away, a), away)
-        if outs is None:
-            return [a if r == here else as_array(found[r], a) for r in range(self.group.size())]
+        return [a if r == here else as_array(found[r], a) for r in range(self.group.size())]
+
+    def _gather(self, a: np.ndarray, outs, note: str):
+        """Gather every rank's array. The own one may be `outs[rank]` itself."""
+        here, away = self.group.rank(), others(self.group)
+        found = self.swap(note, dict.fromkeys(away, a), away)
         for r, out in enumerate(outs):
-            out[...] = (a if r == here else as_array(found[r], out)).reshape(out.shape)
-        return outs
+            if out is not a:
+                out[...] = (a if r == here else as_array(found[r], out)).reshape(out.shape)
+
+    # Lists of arrays, in rounds. Each round moves windows of the arrays, so only these need memory beside the arrays.
 
     def all_gather_coalesced(self, arrays, note: str, outs):
         """Fill the arrays in `outs`, some for each position, with those of all ranks. They may have any layout, and ranks give
         arrays of the same shapes."""
-        sizes = [sum([out.size for out in each]) for each in outs]
-        mine = self.joined(arrays)
-        rows = self.cut(self.empty((sum(sizes),), mine.dtype), [*itertools.accumulate(sizes[:-1])])
-        self.all_gather(mine, note, rows)
-        for row, each in zip(rows, outs):
-            for part, out in zip(self.parted(row, [out.shape for out in each]), each):
-                out[...] = part
+        self._gather_in_rounds(arrays, note, outs, self.round_bytes)
+
+    def _gather_in_rounds(self, arrays, note: str, outs, size: int):
+        """Fill `outs` with the arrays of every rank, with at most so many bytes in a round."""
+        for a, out in zip(arrays, outs[self.group.rank()]):
+            out[...] = a
+        for windows in self._rounds(outs, size):
+            self._gather_round(windows, note)
+
+    def _gather_round(self, windows, note: str):
+        """Fill the windows of each position with those of its rank."""
+        if all(len(each) == 1 and each[0].flags.c_contiguous for each in windows):
+            rows = [each[0] for each in windows]
+            self._gather(rows[self.group.rank()], rows, note)
+            return
+        dtype = next(w.dtype for each in windows for w in each)
+        ends = [*itertools.accumulate([sum([w.size for w in each]) for each in windows])]
+        rows = self.cut(self.empty((ends[-1],), dtype), ends[:-1])
+        parts = [self.parted(row, [w.shape for w in each]) for row, each in zip(rows, windows)]
+        here = self.group.rank()
+        for part, window in zip(parts[here], windows[here]):
+            part[...] = window
+        self._gather(rows[here], rows, note)
+        for r in others(self.group):
+            for part, window in zip(parts[r], windows[r]):
+                window[...] = part
 
     def reduce_scatter_coalesced(self, pieces, op, note: str, out) -> Any:
         """Return this rank's arrays in `pieces`, which has some for each position, combined over all ranks, in a row."""
-        return self.reduce_scatter([self.joined(each) for each in pieces], op, note, out)
+        self._combine_in_rounds(pieces, op, note, out, self.round_bytes)
+        return out
+
+    def _combine_in_rounds(self, pieces, op, note: str, out, size: int):
+        """Write this rank's arrays in `pieces`, combined over all ranks, into a row, with at most so many bytes in a round."""
+        here, at = self.group.rank(), 0
+        for windows in self._rounds(pieces, size):
+            end = at + sum([w.size for w in windows[here]])
+            self._combine_round(windows, op, note, out[at:end])
+            at = end
+
+    def _combine_round(self, windows, op, note: str, out):
+        """Write the windows for this rank, combined over all ranks, into a row."""
+        rows = [each[0].reshape(-1) if len(each) == 1 else self.joined([*each, out[:0]]) for each in windows]
+        combine(op, self._collected(rows, out, note), out)
+
+    def _rounds(self, arrays, size: int) -> list:
+        """Return the windows of lists of arrays for each round. They follow from shapes alone, so ranks agree."""
+        most = max(_LEAST_WINDOW, size // max(1, self.group.size() - 1))
+        return [*itertools.zip_longest(*[_messages(each, most) for each in arrays], fillvalue=[])]
 
     def all_to_all(self, pieces, outs, note: str):
         """Send each position its piece, and receive the piece of each into `outs`."""
@@ -269,6 +324,34 @@ def disagreement(other: int, theirs: str, here: int, note: str) -> DistBackendEr
 def others(group) -> list:
     """Return the positions of all other ranks."""
     return [r for r in range(group.size()) if r != group.rank()]
+
+
+def _messages(arrays, most: int) -> list:
+    """Return windows of arrays, in their order, in lists of at most so many bytes where shapes allow it."""
+    messages, size = [], most
+    for window in itertools.chain.from_iterable([_windows(a, most) for a in arrays]):
+        if size + window.nbytes > most:
+            messages.append([])
+            size = 0
+        messages[-1].append(window)
+        size += window.nbytes
+    return messages
+
+
+def _windows(a: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    """Yield parts of an array along its first dimensions, in the order of its elements."""
+    if a.nbytes <= most:
+        if a.size:
+            yield a
+        return
+    row = a.nbytes // len(a)
+    if row > most and a.ndim > 1:
+        for part in a:
+            yield from _windows(part, most)
+        return
+    step = max(1, most // row)
+    for at in range(0, len(a), step):
+        yield a[at:at + step]
 
 
 def _by_array(group, outgoing: dict) -> list:

@@ -1,7 +1,7 @@
 """Collectives of ranks on one machine, which read each other's operands where they lie in shared memory."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -11,8 +11,6 @@ from .local_links import INLINE_BYTES
 from .reduce_op import combine
 
 _PIECE = 1 << 26        # bytes that are combined at once, which bounds the shared memory
-_ROUND = 1 << 20        # the same for the parameters and gradients of sharded modules
-_LEAST_WINDOW = 1 << 16     # bytes of a message, however many ranks there are
 
 
 class LocalChannel(Channel):
@@ -22,6 +20,8 @@ class LocalChannel(Channel):
     of the others. It waits for all of them before it lends the next ones. So a rank lends the windows of two rounds at most.
     """
 
+    round_bytes = 1 << 20       # (which then are in caches)
+
     def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
         """Return every rank's array, on every rank."""
         if outs is None or max([out.nbytes for out in outs]) <= INLINE_BYTES:
@@ -29,17 +29,10 @@ class LocalChannel(Channel):
         self._gather_in_rounds([a.reshape(-1)], note, [[out.reshape(-1)] for out in outs], _PIECE)
         return outs
 
-    def all_gather_coalesced(self, arrays, note: str, outs):
-        """Fill the arrays in `outs`, some for each position, with those of all ranks."""
-        self._gather_in_rounds(arrays, note, outs, _ROUND)
-
-    def _gather_in_rounds(self, arrays, note: str, outs, size: int):
-        """Fill `outs` with the arrays of every rank, with at most so many bytes in a round."""
-        here, away = self.group.rank(), others(self.group)
-        for a, out in zip(arrays, outs[here]):
-            out[...] = a
-        for windows in self._rounds(outs, size):
-            self._exchange(note, dict.fromkeys(away, windows[here]), windows, partial(_place, windows))
+    def _gather_round(self, windows, note: str):
+        """Lend the own windows, and copy those of the others."""
+        outgoing = dict.fromkeys(others(self.group), windows[self.group.rank()])
+        self._exchange(note, outgoing, windows, partial(_place, windows))
 
     def reduce_scatter(self, pieces, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return this rank's piece combined over all ranks."""
@@ -48,28 +41,18 @@ class LocalChannel(Channel):
             return super().reduce_scatter(pieces, op, note, out)
         is_apart = out is not None and not any(np.may_share_memory(out, pieces[r]) for r in away)
         found = out if out is not None and is_apart else self.empty(pieces[here].shape, pieces[here].dtype)
-        self._combine_in_rounds([[p.reshape(-1)] for p in pieces], op, note, [found.reshape(-1)], _PIECE)
+        self._combine_in_rounds([[p.reshape(-1)] for p in pieces], op, note, found.reshape(-1), _PIECE)
         if out is None or is_apart:
             return found
         out[...] = found        # (not before, as it lies in what other ranks get)
         return out
 
-    def reduce_scatter_coalesced(self, pieces, op, note: str, out: np.ndarray) -> np.ndarray:
-        """Return this rank's arrays in `pieces`, which has some for each position, combined over all ranks, in a row."""
-        self._combine_in_rounds(pieces, op, note, self.parted(out, [a.shape for a in pieces[self.group.rank()]]), _ROUND)
-        return out
-
-    def _combine_in_rounds(self, pieces, op, note: str, outs, size: int):
-        """Write this rank's arrays in `pieces`, combined over all ranks, into arrays, with at most so many bytes in a round."""
-        here, n, away = self.group.rank(), self.group.size(), others(self.group)
-        for *windows, targets in self._rounds([*pieces, outs], size):
-            mine, outgoing = windows[here], {r: windows[r] for r in away}
-            self._exchange(note, outgoing, [mine] * n, partial(_combine_each, op, here, mine, targets))
-
-    def _rounds(self, arrays, size: int) -> list:
-        """Return the windows of lists of arrays for each round. They follow from shapes alone, so ranks agree."""
-        most = max(_LEAST_WINDOW, size // max(1, self.group.size() - 1))
-        return [*itertools.zip_longest(*[_messages(each, most) for each in arrays], fillvalue=[])]
+    def _combine_round(self, windows, op, note: str, out):
+        """Lend the windows for the others, and combine the own ones with those that they lend."""
+        here, n = self.group.rank(), self.group.size()
+        mine, outgoing = windows[here], {r: windows[r] for r in others(self.group)}
+        targets = self.parted(out, [w.shape for w in mine])
+        self._exchange(note, outgoing, [mine] * n, partial(_combine_each, op, here, mine, targets))
 
     def _exchange(self, note: str, outgoing: dict, like, use: Callable[[dict], None]):
         """Send each position windows. Call `use` with the arrays that each sends this one, in its memory, and return that."""
@@ -122,34 +105,6 @@ class LocalChannel(Channel):
             self.receive(r, ticket, note)
             target[cuts[r]] = every[r][cuts[r]]
         return out
-
-
-def _messages(arrays, most: int) -> list:
-    """Return windows of arrays, in their order, in lists of at most so many bytes where shapes allow it."""
-    messages, size = [], most
-    for window in itertools.chain.from_iterable([_windows(a, most) for a in arrays]):
-        if size + window.nbytes > most:
-            messages.append([])
-            size = 0
-        messages[-1].append(window)
-        size += window.nbytes
-    return messages
-
-
-def _windows(a: np.ndarray, most: int) -> Iterator[np.ndarray]:
-    """Yield parts of an array along its first dimensions, in the order of its elements."""
-    if a.nbytes <= most:
-        if a.size:
-            yield a
-        return
-    row = a.nbytes // len(a)
-    if row > most and a.ndim > 1:
-        for part in a:
-            yield from _windows(part, most)
-        return
-    step = max(1, most // row)
-    for at in range(0, len(a), step):
-        yield a[at:at + step]
 
 
 def _place(windows, found: dict):

@@ -235,6 +235,16 @@ class MPIChannel(Channel):
             for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
                 out[...] = body.view(out.dtype).reshape(out.shape)
 
+    def all_gather_coalesced(self, arrays, note: str, outs):
+        """Fill the arrays in `outs`, some for each position, with those of all ranks."""
+        self._agree(note)
+        super().all_gather_coalesced(arrays, note, outs)
+
+    def reduce_scatter_coalesced(self, pieces, op, note: str, out: np.ndarray) -> np.ndarray:
+        """Return this rank's arrays in `pieces`, which has some for each position, combined over all ranks, in a row."""
+        self._agree(note)
+        return super().reduce_scatter_coalesced(pieces, op, note, out)
+
     def all_to_all(self, pieces, outs, note: str):
         """Send each position its piece, and receive the piece of each into `outs`."""
         self._agree(note)

@@ -328,6 +328,20 @@ class NCCLChannel(Channel):
         self._enter(note, [("ncclReduceScatter", (src.pointer, out.pointer, *self._reduction(mine, op)))])
         return out
 
+    def all_gather_coalesced(self, arrays, note: str, outs):
+        """Fill the arrays in `outs`, some for each position, with those of all ranks, by one collective."""
+        sizes = [sum([out.size for out in each]) for each in outs]
+        mine = self.joined(arrays)
+        rows = self.cut(self.empty((sum(sizes),), mine.dtype), [*itertools.accumulate(sizes[:-1])])
+        self.all_gather(mine, note, rows)
+        for row, each in zip(rows, outs):
+            for part, out in zip(self.parted(row, [out.shape for out in each]), each):
+                out[...] = part
+
+    def reduce_scatter_coalesced(self, pieces, op, note: str, out):
+        """Return this rank's arrays in `pieces`, which has some for each position, combined over all ranks, in a row."""
+        return self.reduce_scatter([self.joined(each) for each in pieces], op, note, out)
+
     def all_to_all(self, pieces, outs, note: str):
         """Send each position its piece, and receive the piece of each into `outs`."""
         self.exchange(note, list(enumerate(pieces)), list(enumerate(outs)), ())

@@ -9,6 +9,7 @@ import socket
 import tempfile
 import threading
 import time
+import tracemalloc
 from math import prod
 from pathlib import Path
 
@@ -16,9 +17,12 @@ import numpy as np
 import pytest
 
 import ingot
+import mpi_seats
 import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
+from ingot.runtime.cpu.memory import alloc
+from ingot.runtime.distributed.engines import engine as engine_module
 from ingot.runtime.distributed.engines import local_channel, local_engine
 from ingot.runtime.distributed.engines.engine import COLLECTIVES, Run
 from ingot.runtime.distributed.engines.local_engine import LocalEngine
@@ -137,32 +141,63 @@ def _arrays(shapes, rank):
     return [row.reshape(*shape[:-1], 2 * shape[-1])[..., ::2] for row, shape in zip(rows, shapes)]
 
 
-def _in_rounds(rank, size, tables):
-    """Each round is small: what ranks get is the same as in one, and a rank lends little."""
-    local_channel._ROUND = local_channel._PIECE = local_channel._LEAST_WINDOW = 1 << 15
-    channel, engine = dist.group.WORLD.channel, dist.group.WORLD.engine
+def _by_tcp(rank, size):
+    """Leave the run, and join it by the engine `tcp`."""
+    store = dist.group.WORLD.store
+    dist.destroy_process_group()
+    dist.init_process_group("tcp", store=dist.PrefixStore("tcp", store), rank=rank, world_size=size, timeout=20)
+
+
+def _bytes_held():
+    return tracemalloc.get_traced_memory()[1] + alloc.stats()["peak"]
+
+
+def _in_rounds(rank, size, name, tables):
+    """Each round is small: what ranks get is the same as in one, and a rank holds and lends little."""
+    if name == "tcp":
+        _by_tcp(rank, size)
+    channel, engine, held = dist.group.WORLD.channel, dist.group.WORLD.engine, []
+    channel.__class__.round_bytes = engine_module._LEAST_WINDOW = local_channel._PIECE = 1 << 15
+    assert engine.name == name
+    tracemalloc.start()
+
+    def call(collective, *args):
+        tracemalloc.reset_peak()
+        alloc.reset_peak()
+        before = _bytes_held()
+        found = collective(*args)
+        held.append(_bytes_held() - before)
+        return found
+
     for of_ranks in tables:         # by rank: the shapes of its arrays
         every = [_arrays(shapes, r) for r, shapes in enumerate(of_ranks)]
         outs = [[np.zeros((*shape[:-1], 3 * shape[-1]), np.float32)[..., ::3] for shape in shapes] for shapes in of_ranks]
-        channel.all_gather_coalesced(every[rank], "gather", outs)
+        call(channel.all_gather_coalesced, every[rank], "gather", outs)
         assert all(np.array_equal(a, out) for r in range(size) for a, out in zip(every[r], outs[r]))
         given = [[_arrays(shapes, r) for shapes in of_ranks] for r in range(size)]
         for op, combine in ((dist.ReduceOp.SUM, sum), (dist.ReduceOp.MAX, lambda arrays: np.maximum.reduce([*arrays]))):
             mine = [a.size for a in every[rank]]
-            row = channel.reduce_scatter_coalesced(given[rank], op, "scatter", np.empty(sum(mine), np.float32))
+            row = np.empty(sum(mine), np.float32)
+            assert call(channel.reduce_scatter_coalesced, given[rank], op, "scatter", row) is row
             want = [combine(given[r][rank][i] for r in range(size)).reshape(-1) for i in range(len(mine))]
             assert np.array_equal(row, np.concatenate(want))
+    assert max(held) < 8 * size << 15, held
     dist.barrier()
-    lent = [*engine.blocks._unused.values(), *engine.blocks._lent.values()]
-    assert sum(b.size for b in lent) <= 2 * (size - 1) << 16, [b.size for b in lent]
+    if name == "local":
+        lent = [*engine.blocks._unused.values(), *engine.blocks._lent.values()]
+        assert sum(b.size for b in lent) <= 2 * (size - 1) << 16, [b.size for b in lent]
 
 
+@pytest.mark.parametrize("name", ["local", "tcp", "mpi"])
 @pytest.mark.parametrize("size, tables", [
     (2, [[[(300, 70), (70,)], [(299, 70), (0,)]], [[(1, 3)], [(0, 3)]], [[(50_000,)], [(1,)]],
          [[(2, 3, 20_000)], [(2, 2, 20_000)]]]),
-    (3, [[[(40, 999)], [(40, 999)], [(39, 999)]], [[(1, 1)], [(0, 1)], [(0, 1)]]])])
-def test_large_arrays_are_gathered_and_scattered_in_rounds(size, tables):
-    ranks.run(size, _in_rounds, size, tables)
+    (3, [[[(40, 999)], [(40, 999)], [(39, 999)]], [[(1, 1)], [(0, 1)], [(0, 1)]],
+         [[(9, 30_000)], [(8, 30_000)], [(8, 30_000)]]])])
+def test_large_arrays_are_gathered_and_scattered_in_rounds(size, tables, name):
+    if name == "mpi":
+        mpi_seats.mpiexec()
+    ranks.run(size, _in_rounds, size, name, tables, by_mpi=name == "mpi")
 
 
 def _into_pieces(rank):
@@ -248,9 +283,7 @@ def test_a_killed_rank_is_named_at_once(with_child, tmp_path):
 def _end_in_turn(rank, engine):
     """Rank 1 ends, rank 0 fails since that has gone, and rank 2 comes when both have gone."""
     if engine == "tcp":
-        store = dist.group.WORLD.store
-        dist.destroy_process_group()
-        dist.init_process_group("tcp", store=dist.PrefixStore("tcp", store), rank=rank, world_size=3, timeout=20)
+        _by_tcp(rank, 3)
     dist.barrier()
     if rank == 1:
         os._exit(0)

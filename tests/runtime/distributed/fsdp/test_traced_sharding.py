@@ -22,7 +22,6 @@ from ingot.distributed.fsdp import (
 from ingot.distributed.tensor import Shard
 from ingot.nn import functional as F
 from ingot.runtime.cpu.memory import alloc
-from ingot.runtime.distributed.engines import local_channel
 
 CALLS = 6
 
@@ -473,7 +472,7 @@ def _memory_of_process(field) -> int:
 
 def _least_memory(rank, size, layers, width, wrap):
     """A rank needs its parts of parameters, gradients and two moments, and whole two layers and a gradient."""
-    local_channel._ROUND = 1 << 18          # (as layers are smaller than those for which it is made)
+    dist.group.WORLD.channel.__class__.round_bytes = 1 << 18    # (as layers are smaller than those for which it is made)
 
     def fit(width):
         run = _steps(wrap, fully_shard, optim.AdamW, layers, width)
