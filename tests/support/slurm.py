@@ -87,6 +87,14 @@ def cluster():
         yield variables
 
 
+def needs_pmix(variables: dict):
+    """Skip the test unless the cluster's `srun` can start programs by PMIx."""
+    said = subprocess.run(["srun", "--mpi=pmix", "-n", "1", "true"], capture_output=True, text=True, check=False, timeout=60,
+                          env={**os.environ, **variables}).stderr
+    if "can not load PMIx library" in said:
+        pytest.skip("Slurm does not find its PMIx library (package libpmix-dev)")
+
+
 def _said(program, *options, env) -> str:
     return subprocess.run([_found(program), *options], capture_output=True, text=True, check=False,
                           env={**os.environ, **env}).stdout

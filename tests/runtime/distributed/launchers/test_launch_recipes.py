@@ -100,6 +100,8 @@ def test_a_program_has_the_same_losses_under_every_launcher(recipe, undisturbed)
         needs_mpi_of(kind)
     given = dict(re.findall(r"^(INGOT_\w+)=(\w+) ", recipe))
     with slurm.cluster() if "srun" in recipe else contextlib.nullcontext({}) as variables:
+        if "--mpi=pmix" in recipe:
+            slurm.needs_pmix(variables)
         found = losses(re.sub(r"^INGOT_\w+=\w+ ", "", recipe), engine, **variables, **given)
     assert len(found) == 8
     np.testing.assert_allclose(found, undisturbed, rtol=1e-5)
