@@ -449,7 +449,9 @@ class CallPolicy:
 
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
-        if function is setattr or function is delattr or getattr(function, "__name__", "") in _SET_ATTRIBUTE:
+        kind = type(function)
+        if function is setattr or function is delattr or (
+                kind in (*_IN_C, types.MethodWrapperType) and function.__name__ in _SET_ATTRIBUTE):
             self._reachable.of_libraries.sets_any()
         names = frozenset(".".join(function.__reduce__()[1]).split(".") if type(function) is operator.attrgetter else ())
         if names or (type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME):

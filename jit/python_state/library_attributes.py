@@ -27,6 +27,8 @@ _SETS = frozenset(("STORE_ATTR", "DELETE_ATTR"))
 _FOLLOWED = (Tensor, Module, type, types.ModuleType, types.FunctionType, types.CellType, types.MethodType,
              types.BuiltinMethodType, types.MethodWrapperType, types.CodeType)
 _IMMUTABLE = (int, float, complex, str, bytes, tuple, frozenset, np.number)
+# Classes whose other attributes in C code nothing sets, and which lead to all that a program holds.
+_ONLY = {types.FrameType: ("f_trace_lines", "f_trace_opcodes"), types.TracebackType: ("tb_next",)}
 _OF_ANY = frozenset(("__class__", "__dict__", "__weakref__"))
 
 
@@ -45,8 +47,9 @@ def _is_followed(kind: Any) -> bool:
 @lru_cache(maxsize=4096)
 def _in_c(kind: Any) -> frozenset:
     """Return the attributes that objects of a class keep in C code."""
-    return frozenset([name for name, found in _descriptors(kind).items() if type(found) is not types.MemberDescriptorType
-                      or not is_python_class(found.__objclass__)])
+    names = [name for name, found in _descriptors(kind).items() if type(found) is not types.MemberDescriptorType
+             or not is_python_class(found.__objclass__)]
+    return frozenset(_ONLY.get(kind, names))
 
 
 def _slots(kind) -> frozenset:
@@ -151,7 +154,7 @@ class LibraryAttributes:
     def _add(self, value, names):
         kind: Any = type(value)
         is_open = self._met[id(value)][2]
-        for name in names if is_open else _in_c(kind).intersection(names):
+        for name in names if is_open and kind not in _ONLY else _in_c(kind).intersection(names):
             self._add_condition(value, name, partial(_value_of, value, name))
 
     def _add_condition(self, value, name, read):
