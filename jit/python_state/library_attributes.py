@@ -17,6 +17,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import MISSING, static_attribute
 from ..bytecode.stack import instructions_of, of_code
 from ..bytecode.user_code import dict_of, has_dict, is_instance, is_library_data, is_own, is_user_defined
+from ..errors.errors import FirstTimeError
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import CONTAINERS, looks_like, snapshot
 from .call_rules import DRAWS, rule_of_method
@@ -90,10 +91,6 @@ def _is_open(x) -> bool | None:
     return True if has_dict(x) or _descriptors(kind) else None
 
 
-def _names_of(x) -> tuple:
-    return tuple(dict_of(x))
-
-
 class LibraryAttributes:
     """Conditions on attributes of objects from outside whose classes are not the user's."""
 
@@ -101,7 +98,8 @@ class LibraryAttributes:
         self._reads = reads
         self._names: frozenset = frozenset()        # that code sets which has run
         self._sets_any = False      # whether code sets attributes whose names nothing tells
-        self._met: dict = {}        # by id: (object, its name, whether code may set any name, rather than those in C code)
+        # By id: (object, its name, whether code may set any name rather than those in C code, the names that it has by then).
+        self._met: dict = {}
         self._open: dict = {}       # class -> the same for its objects; None if nothing can be set there
 
     def meet(self, value, text):
@@ -110,7 +108,7 @@ class LibraryAttributes:
         if kind not in self._open:
             self._open[kind] = _is_open(value)
         if self._open[kind] is not None and id(value) not in self._met:
-            self._met[id(value)] = value, text, self._open[kind]
+            self._met[id(value)] = value, text, self._open[kind], frozenset(dict_of(value)) if self._open[kind] else ()
             self._add(value, self._names)
             if self._sets_any:
                 self.sets_all(value)
@@ -146,20 +144,23 @@ class LibraryAttributes:
         self.acts(value)
         if id(value) in self._met and self._met[id(value)][2]:
             self._add(value, (*_slots(type(value)), *dict_of(value)))
-            self._add_condition(value, "", partial(_names_of, value))
+
+    def check(self):
+        """Raise if an object got attributes that it had not."""
+        for value, text, is_open, names in self._met.values():
+            new = dict_of(value).keys() - names if is_open else ()
+            if new:
+                raise FirstTimeError(f"it changed {text}.{min(new)}; change it outside of the traced function")
 
     def close(self):
         self._met.clear()
 
     def _add(self, value, names):
         kind: Any = type(value)
-        is_open = self._met[id(value)][2]
+        _, text, is_open, _ = self._met[id(value)]
         for name in names if is_open and kind not in _ONLY else _in_c(kind).intersection(names):
-            self._add_condition(value, name, partial(_value_of, value, name))
-
-    def _add_condition(self, value, name, read):
-        if (DATA, id(value), name) not in self._reads.conditions:
-            text, expected = self._met[id(value)][1], snapshot(read())
-            if looks_like(read(), expected):        # (no object that each look makes anew)
-                self._reads.add_condition(ReadCondition((DATA, id(value), name), read, expected,
-                                                        f"{text}.{name}" if name else f"which attributes {text} has"))
+            read = partial(_value_of, value, name)
+            if (DATA, id(value), name) not in self._reads.conditions and not (is_open and read() is MISSING):
+                expected = snapshot(read())
+                if looks_like(read(), expected):        # (no object that each look makes anew)
+                    self._reads.add_condition(ReadCondition((DATA, id(value), name), read, expected, f"{text}.{name}"))

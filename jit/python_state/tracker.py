@@ -409,6 +409,7 @@ class Tracker:
         self.writes.check_copies()
         self.tensors.check_changing()
         self.tensors.guard_classes()
+        self.reachable.of_libraries.check()
         return final.guards(self.chains.set_rates, toggled, touched, self.chains.caches)
 
     def read_in_backward(self) -> list:
