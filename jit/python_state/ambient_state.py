@@ -142,7 +142,8 @@ def states_of_call(text: str, values, at_start: dict) -> list:
         found += [_fields_of(x if isinstance(x, type) else type(x)) for x in values]
     if text in _MAKE_TEXT and any(_holds(x, lambda v: type(v).__module__.startswith("numpy")) for x in values):
         found.append(condition_on("printing"))
-    found += [_text_of(x) for x in values if text in _MAKE_TEXT and type(x) is types.ModuleType]
+    if text in _MAKE_TEXT:
+        found += [_text_of(x) for x in values if type(x) is types.ModuleType]
     if any(_holds(x, _is_long) for x in values):
         found.append(condition_on("digits"))
     if text in _OF_CODECS or text.startswith("codecs."):

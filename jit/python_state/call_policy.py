@@ -108,7 +108,8 @@ _MAKE_REFERENCES = frozenset([f"weakref.{name}" for name in ("ReferenceType", "W
 _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing.no_type_check"))
 # Methods that set the state of their object, whatever its class.
 _SET_STATE = frozenset(("__init__", "__setstate__", "__set_name__"))
-_SET_ATTRIBUTE = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
+# Those that set an attribute whose name is an operand.
+_SETTERS = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -451,7 +452,7 @@ class CallPolicy:
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
         kind = type(function)
         if function is setattr or function is delattr or (
-                kind in (*_IN_C, types.MethodWrapperType) and function.__name__ in _SET_ATTRIBUTE):
+                kind in (*_IN_C, types.MethodWrapperType) and function.__name__ in _SETTERS):
             self._reachable.of_libraries.sets_any()
         names = frozenset(".".join(function.__reduce__()[1]).split(".") if type(function) is operator.attrgetter else ())
         if names or (type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME):
@@ -602,12 +603,12 @@ class CallPolicy:
         if kind is ContextVar:
             self._contexts.called(receiver, name, call.line)
             return
-        if kind is types.CellType and name in _SET_ATTRIBUTE:
+        if kind is types.CellType and name in _SETTERS:
             self._cell(receiver, is_set=True)
             return
-        if name in _SET_STATE or name in _SET_ATTRIBUTE:
+        if name in _SET_STATE or name in _SETTERS:
             self._reachable.of_libraries.sets_all(receiver)
-        rule = rule_of_method(kind, "" if name in _SET_ATTRIBUTE and is_in_c(kind) else name)
+        rule = rule_of_method(kind, "" if name in _SETTERS and is_in_c(kind) else name)
         text = f"{public_module(kind.__module__)}.{kind.__qualname__}.{name}"
         if rule is DRAWS:
             if self._is_outside(receiver):

@@ -42,10 +42,10 @@ from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
+from .attributes_of_libraries import LibraryAttributes
 from .cached_functions import CACHED, FunctionCaches
 from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators, is_library_iterator
-from .library_attributes import LibraryAttributes
 from .read_log import ReadLog, registry_condition
 from .weak_references import WEAK_CONTAINERS, WeakReferences
 
@@ -174,7 +174,8 @@ class Reachable:
                 continue
             if kind is np.ndarray:
                 self._reads.uses_numpy()
-                stack.append((f"{text}.dtype", value.dtype))
+                if value.dtype.names is not None:
+                    stack.append((f"{text}.dtype", value.dtype))
             if has_operations(value):
                 self._operands.setdefault(id(value), (value, text))
                 self.on_operand()

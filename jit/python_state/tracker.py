@@ -40,12 +40,12 @@ from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .ambient_state import states_of_text
 from .attributes import DynamicAttributes, TensorAttributes
+from .attributes_of_libraries import names_set
 from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables, is_switch
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import LOADS
 from .iterators import OutsideIterators
-from .library_attributes import names_set
 from .reachable import Reachable
 from .read_log import ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle

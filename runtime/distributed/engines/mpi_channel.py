@@ -141,7 +141,7 @@ class MPIChannel(Channel):
     def _joined(self, arrays) -> np.ndarray:
         """Return the bytes of arrays, without a copy where they lie one after the other."""
         flat = _consecutive(arrays)
-        return self.joined(arrays).view(np.uint8) if flat is None else flat
+        return self.joined([flat_bytes(a) for a in arrays]) if flat is None else flat
 
     def _fits(self, size: int) -> bool:
         """Return whether one call takes so many bytes."""

@@ -21,13 +21,47 @@ from fuzzed_modules.life import compare
 from ingot import jit, nn
 
 IMPORTS = """
-import abc, argparse, calendar, concurrent.futures, copyreg, csv, fractions, getopt, importlib.metadata, io
-import multiprocessing, os, pickle, pprint, queue, random, weakref, zoneinfo
+import abc, argparse, calendar, collections, concurrent.futures, copyreg, csv, decimal, fractions, functools, getopt
+import importlib.metadata, io, multiprocessing, operator, os, pickle, pprint, queue, random, weakref, zoneinfo
 from unittest import mock
 class Holder: pass
 """
 
 FOLLOWED = parsed(r"""
+### stored_methods_of_a_set
+seen = {1}
+table, listed = {'add': seen.add}, [seen.add]
+def made(add):
+    def inner(x): add(4); return x
+    return inner
+inner = made(seen.add)
+def fn(x): table['add'](2); listed[0](3); return inner(x) * 2
+def turn(i): seen.clear(); seen.add(1)
+### flags_that_decimals_raise
+told = []
+decimal.getcontext().clear_flags()
+def fn(x): return x * float(decimal.Decimal(1) / 3)
+def turn(i): told.append(str(decimal.getcontext().flags)); decimal.getcontext().clear_flags()
+### flags_that_are_cleared
+told, context = [], decimal.Context()
+def fn(x): context.clear_flags(); return x * 2
+def turn(i): told.append(str(context.flags)); context.flags[decimal.Inexact] = bool(i % 2)
+### factory_of_a_table
+table = collections.defaultdict(int)
+def fn(x): return x * 2, table['k']
+def turn(i): table.clear(); table.default_factory = (int, float)[i % 2]
+### names_of_a_dtype
+kind = np.dtype([('a', 'f4'), ('b', 'f4')])
+records = np.zeros(2, kind)
+def fn(x): return x * 2, str(kind), list(kind.fields), repr(records)
+def turn(i): kind.names = (('a', 'b'), ('c', 'd'))[i % 2]
+### method_that_is_called_with_keywords
+class Scaled:
+    rate = 1.
+    def by(self, k=1.): return self.rate * k
+scaled, call = Scaled(), operator.methodcaller('by', k=2.)
+def fn(x): return x * call(scaled)
+def turn(i): scaled.rate = i // 2 + 1.
 ### default_arguments_of_a_parser
 def fn(x):
     p = argparse.ArgumentParser(); p.add_argument('--k', type=float, default=1.)
@@ -146,6 +180,9 @@ seen = []
 """)
 
 REFUSED = parsed(r"""
+### wrapper_from_outside
+part = functools.partial(int)
+def fn(x): functools.update_wrapper(part, Holder); return x
 ### help_of_a_parser
 def fn(x): argparse.ArgumentParser(prog='a').print_help()
 ### pretty_printer
