@@ -96,6 +96,13 @@ def _masked(fill):
     return np.ma.array([1.0, 2, 3], mask=[fill == 1, 0, 0], fill_value=fill, hard_mask=fill == 1)
 
 
+def _finfo(n):
+    """Return a copy: `np.finfo` gives one object to the whole process."""
+    own = object.__new__(np.finfo)
+    vars(own).update(vars(np.finfo(("f4", "f8")[n - 1])))
+    return own
+
+
 def _element(tag):
     e = ET.Element(tag, {"k": tag})
     e.text, e.tail = tag, tag
@@ -121,7 +128,7 @@ SAMPLES: dict = {
     "matrix": lambda n: np.matrix([[n, 2.0]]) if n == 1 else np.matrix([[n], [2.0]]),
     "record array": lambda n: np.rec.array([(n, 2.0)], dtype=[("p", "i4"), ("q", "f8")]),
     "void": lambda n: np.array([(n, 2.0)], dtype=[("p", "i4"), ("q", "f8")])[0],
-    "finfo": lambda n: np.finfo(("f4", "f8")[n - 1]),
+    "finfo": _finfo,
     "polynomial": lambda n: np.polynomial.Polynomial([n, 2.0]),
     "poly1d": lambda n: np.poly1d([n, 2.0]),
     "ufunc": lambda n: np.frompyfunc(int, n, 1),
@@ -412,6 +419,7 @@ def check_sample(sample) -> collections.Counter:
     for name, kind in changing(sample, attributes):
         for act in _CALLS:
             counts["call", check(sample, act, name, lambda x, i: _undo_all(x, make(1), attributes), OPERANDS[kind])] += 1
+    assert not counts or make(1) is not make(1), f"{sample} changed an object of the whole process"
     return counts
 
 
