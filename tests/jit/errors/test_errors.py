@@ -470,8 +470,9 @@ def test_eager_calls_are_counted_with_their_reason_and_raise_with_fullgraph(row,
     with pytest.raises(jit.TraceError, match="fullgraph=True") as error, warnings.catch_warnings(action="ignore"):
         space["call"](jit.trace(space["f"], fullgraph=True))
     check(str(error.value), row, file, line, space["f"])
+    space, file, line = load(row, tmp_path)
     with pytest.raises(jit.TraceError, match="fullgraph=True"), warnings.catch_warnings(action="ignore"):
-        space["call"](ingot.compile(load(row, tmp_path)[0]["f"], fullgraph=True))
+        space["call"](ingot.compile(space["f"], fullgraph=True))
 
 
 @pytest.mark.parametrize("row", MISSES, ids=lambda row: row.name)
