@@ -186,8 +186,11 @@ class Job:
         """Return a recorded graph (or an earlier form of it) after passes."""
         source = recorded if source is None else source
         self.recorded = Recorded(recorded, source, passes, config.current(), pass_manager.FUEL.spent)
+        collections = gc.get_count()[1]
         made = pass_manager.run(source, passes)
-        gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
+        # Free graphs that passes left behind, before what is made of the last one needs memory. A collection of older objects
+        # brings the next one of all objects nearer, so it is for graphs that survived one of young objects.
+        gc.collect(0 if gc.get_count()[1] == collections else 1)
         return made
 
     def run(self, env: dict, symbols=(), at_any_price=False) -> list:

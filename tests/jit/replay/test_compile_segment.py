@@ -1,5 +1,6 @@
 """Traced code as compiled programs: bits of eager code, writes in place, threads, forks, and descriptions."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -222,6 +223,31 @@ def test_empty_tensors():
         assert total.item() == 0
         assert tuple(y.shape) == (0, 3)
         assert tuple(flat.shape) == (0,)
+
+
+def test_compilations_collect_young_objects_alone():
+    """Collections of older objects would bring that of all objects nearer, for which later calls pay."""
+    def compiled(number):
+        traced = jit.trace(lambda x: ((x * number).sin() + number).sum())
+        for _ in range(4):
+            traced(vec(8))
+        assert traced.stats()["compiles"]
+
+    generations: list = []
+
+    def note(phase, facts):
+        if phase == "start":
+            generations.append(facts["generation"])
+
+    compiled(2.0)       # loads what compiling needs
+    gc.collect()
+    gc.callbacks.append(note)
+    try:
+        for number in (3.0, 4.0, 5.0):
+            compiled(number)
+    finally:
+        gc.callbacks.remove(note)
+    assert 0 in generations and not any(generations), generations
 
 
 # Threads and processes.
