@@ -150,6 +150,10 @@ def _movements(rank):
     out = [ingot.zeros(r + 1) for r in range(SIZE)]
     dist.all_to_all(out, [ingot.full((rank + 1,), 10.0 * rank + r) for r in range(SIZE)])
     assert [o.tolist() for o in out] == [[10.0 * r + rank] * (r + 1) for r in range(SIZE)]
+    kinds = (ingot.float64, ingot.bfloat16, ingot.int8)        # of what a rank gets; sizes in bytes differ, and (0, 3) has none
+    out = [ingot.zeros(r, 3, dtype=kinds[rank]) for r in range(SIZE)]
+    dist.all_to_all(out, [ingot.full((rank, 3), 10 * rank + r, dtype=kinds[r]) for r in range(SIZE)])
+    assert [o.tolist() for o in out] == [[[10 * r + rank] * 3] * r for r in range(SIZE)]
     single = ingot.zeros(6)
     dist.all_to_all_single(single, ingot.arange(6.0) + 100 * rank)
     assert single.tolist() == [100 * r + 2 * rank + k for r in range(SIZE) for k in range(2)]
