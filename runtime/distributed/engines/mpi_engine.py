@@ -30,6 +30,8 @@ _INLINE, _FOLLOWS, _QUESTION, _ANSWER, _FAREWELL = range(5)
 _FRAMES, _BODIES = 0, 1         # tags of MPI
 _INLINE_BYTES = 2000            # bodies up to here travel in frames, which no MPI sends by a handshake
 _LONGEST_NOTE = 1000
+_CORE_BYTES = 128
+_PLACE = np.dtype([("machine", "S112"), ("pid", np.int64), ("cores", np.uint8, _CORE_BYTES)])     # of a rank; a bit for a core
 _MOST_BYTES = 1 << 30           # bytes of one call, where counts have 31 bits
 _MOST_WAITING = 1 << 28         # bytes that are sent and not yet received, before a sender waits
 _NAMING = 2.0                   # seconds for MPI to tell which ranks have failed
@@ -96,19 +98,20 @@ class MPIEngine(Engine):
         self._background = Background(self._look)
 
     def _watch_processes(self):
-        """Get handles of the other processes on this machine, to notice their end."""
-        words = f"{_machine()} {os.getpid()}".encode()[:120]
-        mine = np.zeros(128, np.uint8)
-        mine[:len(words)] = np.frombuffer(words, np.uint8)
-        every = np.zeros((self.size, 128), np.uint8)
-        mpi_library.within(lambda: self.comm.Allgather(mine, every), self.patience, "joining all ranks by MPI")
-        for other in range(self.size):
-            machine, _, pid = bytes(every[other]).rstrip(b"\0").decode().rpartition(" ")
-            if other == self.rank or machine != _machine() or not hasattr(os, "pidfd_open"):
-                continue
+        """Get handles of the other processes on this machine, to notice their end; find out whether ranks share its cores."""
+        mine, every = np.zeros(1, _PLACE), np.zeros(self.size, _PLACE)
+        mine["machine"], mine["pid"] = _machine().encode(), os.getpid()
+        for core in os.sched_getaffinity(0):
+            mine["cores"][0, core // 8 % _CORE_BYTES] |= 1 << core % 8
+        mpi_library.within(lambda: self.comm.Allgather(mine.view(np.uint8), every.view(np.uint8)), self.patience,
+                           "joining all ranks by MPI")
+        here = np.flatnonzero(every["machine"] == mine["machine"])
+        cores = int(np.unpackbits(np.bitwise_or.reduce(every["cores"][here])).sum())
+        self.progress.shares_cores = len(here) > cores
+        for other in here[here != self.rank] if hasattr(os, "pidfd_open") else ():
             with contextlib.suppress(OSError):
-                handle = os.pidfd_open(int(pid))
-                self._handles[handle] = other
+                handle = os.pidfd_open(int(every["pid"][other]))
+                self._handles[handle] = int(other)
                 self._poll.register(handle, select.POLLIN)
 
     # Groups.

@@ -3,13 +3,15 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from os import sched_yield as let_others_run
 from typing import Any
 
 from ....ir.locks import new_lock
 from ..stores.distributed_errors import DistBackendError
 from .pause import Pause
 
-SPINS = 100            # tests in a row before others on this core get their turn
+SPINS = 100            # tests in a row before clocks and other ranks are looked at
 
 
 class LostRanksError(Exception):
@@ -17,10 +19,10 @@ class LostRanksError(Exception):
 
 
 class Progress:
-    """The calls of MPI of one process."""
+    """The calls of MPI of one process. Ranks that share cores give others their turn after each test."""
 
     def __init__(self, MPI: Any):
-        self.MPI, self.lock = MPI, new_lock()
+        self.MPI, self.lock, self.shares_cores = MPI, new_lock(), False
         self._losses = (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING, MPI.ERR_REVOKED, MPI.ERR_IN_STATUS)
 
     def call(self, work: Callable, *args) -> Any:
@@ -42,6 +44,8 @@ class Progress:
                         left.pop()
                         if not left:
                             return left
+                    if self.shares_cores:
+                        let_others_run()
                 return left
         except self.MPI.Exception as e:
             raise self._error(e) from e
@@ -50,10 +54,14 @@ class Progress:
         """Return whether requests are complete after some tests, which make progress."""
         try:
             with self.lock:
-                if len(requests) == 1:
-                    test = requests[0].Test
-                    return any(test() for _ in range(tests))
-                return any(self.MPI.Request.Testall(requests) for _ in range(tests))
+                test = requests[0].Test if len(requests) == 1 else partial(self.MPI.Request.Testall, requests)
+                while not test():
+                    tests -= 1
+                    if not tests:
+                        return False
+                    if self.shares_cores:
+                        let_others_run()
+                return True
         except self.MPI.Exception as e:
             raise self._error(e) from e
 

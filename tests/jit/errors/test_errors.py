@@ -310,8 +310,9 @@ FULLGRAPH = [Row(*row) for row in (
     ("attribute in C code", "import numpy as np\nkind, n = np.dtype([('a', 'f4')]), 0\ndef f(x):\n    global n\n    n += 1\n"
      "    kind.names = (f'a{n}',)\n    return x * 2\ndef call(f):\n    for i in range(9): f(X)",
      r"changed kind\.names", "outside"),
-    ("new attribute of a library's object", "import numpy as np\nkind = object.__new__(np.finfo)\ndef f(x):\n    kind.extra = 1\n"
-     "    return x * 2\ndef call(f):\n    for i in range(9):\n        vars(kind).pop('extra', None)\n        f(X)",
+    ("new attribute of a library's object", "import numpy as np\nkind = object.__new__(np.finfo)\ndef f(x):\n"
+     "    kind.extra = 1\n    return x * 2\ndef call(f):\n    for i in range(9):\n        vars(kind).pop('extra', None)\n"
+     "        f(X)",
      r"changed kind\.extra", "outside"),
     ("replaced objects", "class C: pass\nh = C()\nh.value = len\ndef f(x):\n    h.value = lambda: 3\n    return x * 2\n"
      "def call(f):\n    for i in range(9): f(X)", r"puts a function that it has made into h\.value", "make it outside"),

@@ -166,6 +166,25 @@ dist.barrier()
         assert said.count(words) >= 4, said
 
 
+@pytest.mark.parametrize("binding", ["a core for each", "all on one core", "all cores for all"])
+def test_ranks_that_share_cores_let_each_other_run(binding, tmp_path):
+    """They do so after each test of a request. Where each has a core, that would take longer."""
+    cores, size = len(os.sched_getaffinity(0)), 3
+    code, said, _ = program(tmp_path, """
+cores, rank = sorted(os.sched_getaffinity(0)), int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")))
+chosen = {"a core for each": {cores[rank % len(cores)]}, "all on one core": cores[:1], "all cores for all": cores}
+os.sched_setaffinity(0, chosen[sys.argv[1]])
+dist.init_process_group()
+t = ingot.ones(100_000)
+dist.all_reduce(t)
+assert (t == 3).all()
+os.write(1, f"shares {dist.group.WORLD.engine.progress.shares_cores}\\n".encode())
+dist.destroy_process_group()
+""", size, binding)
+    expected = size > (1 if binding == "all on one core" else cores)
+    assert code == 0 and said.count(f"shares {expected}") == size, said
+
+
 # Collectives.
 
 
