@@ -143,7 +143,7 @@ def engines(plan) -> list[tuple]:
 def collective_of(name: str):
     """Make the workload of a collective."""
     def workload(plan):
-        sizes = plan.pick([8 << (2 * i) for i in range(13)] + [256 * MIB], [8, 64 * KIB, MIB], [64 * KIB])
+        sizes = plan.pick([8, *[16 << (2 * i) for i in range(13)]], [8, 64 * KIB, MIB], [64 * KIB])
         rounds = plan.pick(3, 1, 1)
         order = {"program": "collectives", "collective": name, "sizes": sizes, "budget": BUDGET / rounds,
                  **({"most": 5} if plan.tiny else {})}

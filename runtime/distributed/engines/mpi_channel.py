@@ -186,7 +186,7 @@ class MPIChannel(Channel):
         def start():
             requests = [comm.Irecv([_memory(into), kind], other, 0), comm.Isend([_memory(mine), kind], other, 0)]
             if own is not None and own is not mine:
-                own[...] = mine if mine.shape == own.shape else mine.reshape(own.shape)
+                np.copyto(own, mine if mine.shape == own.shape else mine.reshape(own.shape))
             return requests
 
         try:
@@ -217,13 +217,12 @@ class MPIChannel(Channel):
 
     def _gather(self, a, outs, note: str):
         """Gather every rank's array. The own one may be `outs[rank]` itself."""
-        MPI, here, other = self.MPI, self.group.rank(), self._other
-        sizes = _sizes(outs)
-        fits = self._fits(sum(sizes))
-        if other is not None and fits:
-            self._exchange(note, a, outs[other], outs[here])
+        MPI, other = self.MPI, self._other
+        if other is not None and self._fits(outs[0].nbytes + outs[1].nbytes):
+            self._exchange(note, a, outs[other], outs[1 - other])
             return
-        if not fits:
+        here, sizes = self.group.rank(), _sizes(outs)
+        if not self._fits(sum(sizes)):
             away = [r for r in range(len(outs)) if r != here]
             found = self._swap(note, dict.fromkeys(away, a), away, outs)
             for r, out in enumerate(outs):
