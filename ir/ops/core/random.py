@@ -308,12 +308,12 @@ def _by_inversion(u, n, p):
     return found
 
 
-TRIALS = "binomial takes whole counts of at least 0 and probabilities from 0 to 1"
+TRIALS = "binomial takes finite whole counts of at least 0 and probabilities from 0 to 1"
 
 
 def check_trials(count, prob):
-    """Raise unless counts are whole and at least 0, and probabilities from 0 to 1."""
-    if not ((count >= 0) & (count == np.floor(count))).all() or not ((prob >= 0) & (prob <= 1)).all():
+    """Raise unless counts are whole, finite and at least 0, and probabilities from 0 to 1."""
+    if not ((count >= 0) & (count < np.inf) & (count == np.floor(count))).all() or not ((prob >= 0) & (prob <= 1)).all():
         raise ArgumentError(TRIALS)
 
 

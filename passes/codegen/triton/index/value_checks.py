@@ -7,7 +7,8 @@ from ..ir.source import Source, emit, parameters
 
 # Conditions of invalid values, by the role of the number.
 _WRONG = {"divisor": "x == 0", "length": "x < 0", "rate": "~(x >= 0)", "concentration": "~(x > 0)",
-          "count": "~((x >= 0) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))", "fault": "x > 0"}
+          "count": "~((x >= 0) & (x < float('inf')) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))",
+          "fault": "x > 0"}
 
 
 @functools.lru_cache(64)

@@ -123,7 +123,7 @@ def test_distributions_sample_on_the_device(name):
 
 WRONG = [(ingot.poisson, [[1.0, -0.5]]), (ingot.poisson, [[np.nan]]), (standard_gamma, [[0.0, 2.0]]),
          (standard_gamma, [[np.nan]]), (ingot.binomial, [[1.5], [0.5]]), (ingot.binomial, [[-1.0], [0.5]]),
-         (ingot.binomial, [[2.0], [1.1]]), (ingot.binomial, [[2.0], [np.nan]])]
+         (ingot.binomial, [[np.inf], [0.5]]), (ingot.binomial, [[2.0], [1.1]]), (ingot.binomial, [[2.0], [np.nan]])]
 
 
 @pytest.mark.parametrize("draw, operands", WRONG)
