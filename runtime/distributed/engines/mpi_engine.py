@@ -101,7 +101,7 @@ class MPIEngine(Engine):
         """Get handles of the other processes on this machine, to notice their end; find out whether ranks share its cores."""
         mine, every = np.zeros(1, _PLACE), np.zeros(self.size, _PLACE)
         mine["machine"], mine["pid"] = _machine().encode(), os.getpid()
-        for core in os.sched_getaffinity(0):
+        for core in _cores():
             mine["cores"][0, core // 8 % _CORE_BYTES] |= 1 << core % 8
         mpi_library.within(lambda: self.comm.Allgather(mine.view(np.uint8), every.view(np.uint8)), self.patience,
                            "joining all ranks by MPI")
@@ -423,6 +423,11 @@ class MPIEngine(Engine):
         while reason and time.monotonic() < deadline and here - self.inbox.gone.keys():
             self.inbox.take_in(0.01)
         return not self.failed
+
+
+def _cores():
+    """Return the numbers of the cores on which this process may run."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
 
 
 def _machine() -> str:

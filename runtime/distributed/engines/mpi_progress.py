@@ -1,10 +1,10 @@
 """Progress of MPI's requests. Calls are short, and one at a time, so any thread may wait while others communicate."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from os import sched_yield as let_others_run
 from typing import Any
 
 from ....ir.locks import new_lock
@@ -45,7 +45,7 @@ class Progress:
                         if not left:
                             return left
                     if self.shares_cores:
-                        let_others_run()
+                        os.sched_yield()
                 return left
         except self.MPI.Exception as e:
             raise self._error(e) from e
@@ -60,7 +60,7 @@ class Progress:
                     if not tests:
                         return False
                     if self.shares_cores:
-                        let_others_run()
+                        os.sched_yield()
                 return True
         except self.MPI.Exception as e:
             raise self._error(e) from e
