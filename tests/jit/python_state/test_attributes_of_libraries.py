@@ -408,7 +408,13 @@ def _reads(sample, name) -> tuple:
 
 
 def check_sample(sample) -> collections.Counter:
-    """Return how often functions that set, read or change a sample do as eager code, and how often they are refused."""
+    """Return how often functions that set, read or change a sample do as eager code, and how often they are refused. The state
+    of numpy and of decimals stays as it was."""
+    with np.errstate(), decimal.localcontext():
+        return _check_sample(sample)
+
+
+def _check_sample(sample):
     counts: collections.Counter = collections.Counter()
     make, attributes = SAMPLES[sample], settable(sample)
     for name in attributes:
