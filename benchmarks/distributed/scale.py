@@ -46,17 +46,16 @@ def by_shared_memory(n: int, size: int) -> Iterator[Round]:
 
 
 def by_doubling(n: int, size: int) -> Iterator[Round]:
-    """Yield the rounds of MPI: a comparison of 16 bytes, then recursive doubling, or halving and doubling of large values."""
-    steps = math.ceil(math.log2(n))
-    for _ in range(steps):
-        yield Round(1, 16)
-    if size <= 2 * KIB:
-        for _ in range(steps):
-            yield Round(1, size)
-        return
-    halves = [size / 2 ** (i + 1) for i in range(steps)]
-    for part in [*halves, *halves[::-1]]:
-        yield Round(1, part)
+    """Yield the rounds of `MPIChannel.all_reduce`. Ranks compare by recursive doubling, and these messages carry a small value.
+    A larger one follows by halving and doubling, as MPI does it."""
+    steps = int(math.log2(n))
+    is_small = size <= min(32 * KIB * n, 128 * KIB)
+    for _ in range(steps if n == 1 << steps else steps + 2):        # two for the ranks beyond a power of two
+        yield Round(1, size if is_small else 0)
+    if not is_small:
+        halves = [size / 2 ** (i + 1) for i in range(math.ceil(math.log2(n)))]
+        for part in [*halves, *halves[::-1]]:
+            yield Round(1, part)
 
 
 @dataclass(frozen=True)

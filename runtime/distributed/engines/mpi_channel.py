@@ -1,10 +1,11 @@
 """Collectives of a group by those of MPI, on the memory of arrays.
 
 Before each one the ranks compare what they are about to do. So ranks that disagree get an error, and no call of MPI meets
-another one.
+another one. They compare by recursive doubling: in each round two ranks exchange messages, and after the last one each has
+heard of all others. Where their number is no power of two, some ranks tell the one before them first, and are told last. The
+tag of a message is a fingerprint of what its sender does. So a message may carry a small array as well.
 """
 
-import contextlib
 import functools
 import hashlib
 import itertools
@@ -13,15 +14,22 @@ from typing import Any
 
 import numpy as np
 
+from ...cpu.memory import alloc
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 from ..stores.store import seconds
 from .engine import Channel, as_array, disagreement, flat_bytes
 from .mpi_progress import LostRanksError
-from .reduce_op import ReduceOp, combine
+from .reduce_op import ReduceOp, combine, combine_two, is_narrow
 
 _NOTE_BYTES = 512           # bytes of a note that other ranks are told where they disagree
 _WHOLE_BYTES = 1 << 13      # up to here every rank gets all arrays, where MPI cannot combine them
 _REDUCED_BYTES = 1 << 23    # bytes that are combined at once, which then are in caches
+_DOUBLED_BYTES = 1 << 15    # up to here times the number of ranks, messages that compare carry arrays to be combined,
+_MOST_DOUBLED = 1 << 17     # and never more
+_GATHERED_BYTES = 1 << 20   # up to here they carry arrays that are gathered, together
+_SHORT_BYTES = 1 << 12      # up to here buffers need no alignment
+_AGREED, _DIFFERENT, _FIRST_TAG = range(3)      # tags of ranks that have compared, of those that differ, and of others
+_NOTHING = np.empty(0, np.uint8)
 _WAITS = 0.0003             # seconds of tests without pauses for ranks to come
 _MOVES = 1.0                # seconds of tests without pauses while bytes move
 _GRACE = 0.5                # seconds for the bytes of a rank that has gone since
@@ -40,26 +48,19 @@ class MPIChannel(Channel):
     def __init__(self, engine: Any, group: Any, comm: Any):
         super().__init__(engine, group)
         self.comm, self.MPI, self.broken = comm, engine.MPI, ""
-        self._other = 1 - group.ranks.index(engine.rank) if len(group.ranks) == 2 else None
-        self._marks = memoryview(np.zeros(4, np.uint64))        # of this rank, and the largest ones
-        kind, self._comparison, self._native = self.MPI.UINT64_T, None, functools.cache(self._native_type)
-        self._compared = [self._marks[:2], kind], [self._marks[2:], kind], self.MPI.MAX
-        with contextlib.suppress(NotImplementedError):          # an MPI before version 4
-            self._comparison = engine.progress.call(comm.Allreduce_init, *self._compared)
-
-    def _compare(self) -> Any:
-        """Begin to compare the marks of all ranks."""
-        if self._comparison is None:
-            return self.comm.Iallreduce(*self._compared)
-        self._comparison.Start()
-        return self._comparison
+        n, here = group.size(), group.rank()
+        self._is_power, self._partners = n & (n - 1) == 0, _partners(n, here)
+        self._is_beyond = self._partners[0][1] is None
+        self._last = next(source for _, source in reversed(self._partners) if source is not None)
+        self._doubled_bytes = min(_DOUBLED_BYTES * n, _MOST_DOUBLED)
+        self._scratch: np.ndarray | None = None
+        self._native = functools.cache(self._native_type)
+        self._tags = self.MPI.COMM_WORLD.Get_attr(self.MPI.TAG_UB) - _FIRST_TAG
 
     def close(self):
         """Free the communicator, unless a collective never ended on it."""
         if not self.broken and not self.engine.revoked and self.comm is not None:
             with self.engine.progress.lock:
-                if self._comparison is not None:
-                    self._comparison.Free()
                 self.comm.Free()
             self.comm = None
 
@@ -80,13 +81,16 @@ class MPIChannel(Channel):
         if left:
             self._finish(left, note)
 
-    def _finish(self, requests: list, note: str, busy: float = _MOVES):
-        """Wait for requests; raise an error that names the ranks which keep them from their end."""
+    def _finish(self, requests: list, note: str, busy: float = _MOVES, mismatch: Any = None) -> bool:
+        """Wait for requests; raise an error that names the ranks which keep them from their end. Return False if a mismatch is
+        found before that."""
         engine, limit = self.engine, seconds(self.group.timeout)
         try:
-            hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank])
+            hopeless = _Hopeless(engine.inbox.gone, [r for r in self.group.ranks if r != engine.rank], mismatch)
             if engine.progress.wait(requests, time.monotonic() + limit, busy, hopeless):
-                return
+                return True
+            if mismatch is not None and mismatch.found:
+                return False
         except LostRanksError as e:
             engine.abandoned.append(requests)
             raise self._lost(note, engine.lost_ranks(self.group), e) from e
@@ -110,33 +114,79 @@ class MPIChannel(Channel):
                                 f"({engine.inbox.gone[gone[0]]}{engine.inbox.others_gone(gone[0])}); see that process's output"
                                 f"{engine.way_out}")
 
-    def _agree(self, note: str):
-        """Return once all ranks are about to do the same; raise an error that names one which is not."""
-        engine, group, marks = self.engine, self.group, self._marks
+    # Agreement.
+
+    def _begin(self, note: str) -> int:
+        """Begin a collective; return the tag of its messages."""
+        engine, group = self.engine, self.group
         if self.broken:
             raise DistBackendError(f"the group {group.group_name!r} cannot communicate any more: {self.broken}{engine.way_out}")
         engine.collectives[group.number] += 1
-        own = marks[0], marks[1] = _mark(note)
+        return _FIRST_TAG + _fingerprint(note) % self._tags
+
+    def _round(self, note: str, tag: int, partners: tuple, mine=_NOTHING, theirs=_NOTHING, meanwhile=None) -> int:
+        """Send contiguous memory to a receiver, and fill memory by that of a sender, where there are these. Return the tag, or
+        `_DIFFERENT` if the sender has another one: then it may have sent any number of bytes. `meanwhile` is called while bytes
+        move."""
+        to, source = partners
         try:
-            left = engine.progress.begun(self._compare)
+            left = self.engine.progress.begun(self._post, tag, to, source, mine, theirs, meanwhile)
         except LostRanksError as e:
-            raise self._lost(note, engine.lost_ranks(group), e) from e
-        if left:
-            self._finish(left, note, _WAITS)
-        if (marks[2], marks[3]) == own:         # the largest is the smallest
+            self.engine.abandoned.append((mine, theirs))
+            raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
+        if not left:
+            return tag
+        if tag == _DIFFERENT or source is None:
+            self._finish(left, note)
+            return tag
+        if self._finish(left, note, _WAITS, _Mismatch(self, source, tag)):
+            return tag
+        cancelled, sending = self._start(note, _Cancelled, self.MPI, left[0]), left[1:]
+        self._finish([cancelled], note)
+        if cancelled.status.Is_cancelled():
+            self._finish([*sending, _AnyMessage(self, source)], note)
+            return _DIFFERENT
+        if sending:
+            self._finish(sending, note)
+        return tag
+
+    def _post(self, tag, to, source, mine, theirs, meanwhile) -> list:
+        comm, kind, differs = self.comm, self.MPI.BYTE, tag == _DIFFERENT
+        requests = [] if source is None or differs else [comm.Irecv([theirs, kind], source, tag)]
+        if to is not None:
+            requests.append(comm.Isend([_NOTHING if differs else mine, kind], to, tag))
+        if source is not None and differs:
+            requests.append(_AnyMessage(self, source))
+        if meanwhile is not None:
+            meanwhile()
+        return requests
+
+    def _agree(self, note: str):
+        """Return once all ranks are about to do the same; raise an error that names one which is not."""
+        self._compare(note, self._begin(note))
+
+    def _compare(self, note: str, tag: int):
+        """Let the ranks compare their tags, unless they have done so."""
+        if tag != _AGREED:
+            for partners in self._partners:
+                tag = self._round(note, tag, partners)
+            self._check(note, tag)
+
+    def _check(self, note: str, tag: int):
+        """Raise an error that names a rank which does something else, if a rank does. All ranks know of it after the rounds."""
+        if tag != _DIFFERENT:
             return
-        n = group.size()
+        n, here = self.group.size(), self.group.rank()
         mine, every = np.zeros(_NOTE_BYTES, np.uint8), np.zeros((n, _NOTE_BYTES), np.uint8)
         text = note.encode()[:_NOTE_BYTES]
         mine[:len(text)] = np.frombuffer(text, np.uint8)
         told = [every, _NOTE_BYTES, self.MPI.BYTE]
         self._do(note, self.comm.Iallgather, [mine, self.MPI.BYTE], told)
         theirs = [bytes(e).rstrip(b"\0").decode(errors="ignore") for e in every]
-        other = next((r for r, said in enumerate(theirs) if said != theirs[self.group.rank()]), (self.group.rank() + 1) % n)
-        raise disagreement(self.group.ranks[other], theirs[other], engine.rank, note)
+        other = next((r for r, said in enumerate(theirs) if said != theirs[here]), (here + 1) % n)
+        raise disagreement(self.group.ranks[other], theirs[other], self.engine.rank, note)
 
-    def _bytes(self, a: np.ndarray) -> list:
-        return [a.reshape(-1).view(np.uint8), self.MPI.BYTE]
+    # Memory.
 
     def _joined(self, arrays) -> np.ndarray:
         """Return the bytes of arrays, without a copy where they lie one after the other."""
@@ -176,24 +226,12 @@ class MPIChannel(Channel):
         self._finish(requests, note)
         return found
 
-    def _exchange(self, note: str, mine: np.ndarray, theirs: np.ndarray, own: np.ndarray | None = None):
+    def _exchange(self, note: str, tag: int, mine: np.ndarray, theirs: np.ndarray, own: np.ndarray | None = None):
         """Send an array to the only other rank, and receive one from it. `own` gets a copy meanwhile. MPICH's all-gather takes
         1.4 to 2 times as long for two ranks."""
-        comm, other, kind, into = self.comm, self._other, self.MPI.BYTE, theirs
-        if not theirs.flags.c_contiguous:
-            into = self.empty(theirs.shape, theirs.dtype)
-
-        def start():
-            requests = [comm.Irecv([_memory(into), kind], other, 0), comm.Isend([_memory(mine), kind], other, 0)]
-            if own is not None and own is not mine:
-                np.copyto(own, mine if mine.shape == own.shape else mine.reshape(own.shape))
-            return requests
-
-        try:
-            self._do(note, start)
-        except DistBackendError:
-            self.engine.abandoned.append((into, mine))
-            raise
+        into = theirs if theirs.flags.c_contiguous else self.empty(theirs.shape, theirs.dtype)
+        copy = None if own is None or own is mine else functools.partial(np.copyto, own, mine.reshape(own.shape))
+        self._check(note, self._round(note, tag, self._partners[0], _memory(mine), _memory(into), copy))
         if into is not theirs:
             theirs[...] = into
 
@@ -210,34 +248,49 @@ class MPIChannel(Channel):
 
     def all_gather(self, a: np.ndarray, note: str, outs=None) -> list:
         """Return every rank's array, on every rank."""
-        self._agree(note)
+        tag = self._begin(note)
         outs = [np.empty(a.shape, a.dtype) for _ in range(self.group.size())] if outs is None else outs
-        self._gather(a, outs, note)
+        self._gather(a, outs, note, tag)
         return outs
 
-    def _gather(self, a, outs, note: str):
+    def _gather(self, a, outs, note: str, tag: int = _AGREED):
         """Gather every rank's array. The own one may be `outs[rank]` itself."""
-        MPI, other = self.MPI, self._other
-        if other is not None and self._fits(outs[0].nbytes + outs[1].nbytes):
-            self._exchange(note, a, outs[other], outs[1 - other])
+        here, sizes, MPI = self.group.rank(), _sizes(outs), self.MPI
+        total, is_even = sum(sizes), sizes.count(sizes[0]) == len(sizes)
+        if len(sizes) == 2 and self._fits(total):
+            self._exchange(note, tag, a, outs[1 - here], outs[here])
             return
-        here, sizes = self.group.rank(), _sizes(outs)
-        if not self._fits(sum(sizes)):
+        by_doubling = self._is_power and is_even and total <= _GATHERED_BYTES
+        if not by_doubling:
+            self._compare(note, tag)
+        if not self._fits(total):
             away = [r for r in range(len(outs)) if r != here]
             found = self._swap(note, dict.fromkeys(away, a), away, outs)
             for r, out in enumerate(outs):
                 _settle(out, flat_bytes(a) if r == here else found[r])
             return
         flat = _consecutive(outs)
-        target = self.empty((sum(sizes),), np.uint8) if flat is None else flat
+        target = self.empty((total,), np.uint8) if flat is None else flat
         mine = MPI.IN_PLACE if a is outs[here] and flat is not None else [flat_bytes(a), MPI.BYTE]
-        if sizes.count(sizes[0]) == len(sizes):
+        if by_doubling:
+            self._gather_by_doubling(a, target.reshape(len(outs), sizes[0]), note, tag)
+        elif is_even:
             self._do(note, self.comm.Iallgather, mine, [target, sizes[0], MPI.BYTE])
         else:
             self._do(note, self.comm.Iallgatherv, mine, [target, sizes, _starts(sizes), MPI.BYTE])
         if flat is None:
             for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
                 out[...] = body.view(out.dtype).reshape(out.shape)
+
+    def _gather_by_doubling(self, a, rows: np.ndarray, note: str, tag: int):
+        """Gather every rank's array as the bytes of a row. Each round doubles the rows that a rank has."""
+        here, count = self.group.rank(), 1
+        rows[here] = flat_bytes(a)
+        for partners in self._partners:
+            mine, theirs = here & -count, partners[0] & -count
+            tag = self._round(note, tag, partners, rows[mine:mine + count], rows[theirs:theirs + count])
+            count *= 2
+        self._check(note, tag)
 
     def all_gather_coalesced(self, arrays, note: str, outs):
         """Fill the arrays in `outs`, some for each position, with those of all ranks."""
@@ -261,11 +314,15 @@ class MPIChannel(Channel):
     def all_reduce(self, a: np.ndarray, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return the combination of every rank's array, on every rank."""
         out = np.empty(a.shape, a.dtype) if out is None else out
-        self._agree(note)
+        tag = self._begin(note)
+        if a.nbytes <= self._doubled_bytes and not is_narrow(a.dtype):
+            self._reduce_by_doubling(a, op, note, out, tag)
+            return out
         native = self._native(op, a.dtype.kind, a.dtype.itemsize)
         if native is None:
-            self._reduce_in_order(a, op, note, out)
+            self._reduce_in_order(a, op, note, out, tag)
             return out
+        self._compare(note, tag)
         if a is not out and (not a.flags.c_contiguous or a.ctypes.data != out.ctypes.data):
             np.copyto(out, a)
         for piece in self.engine.pieces(out, _REDUCED_BYTES):
@@ -273,6 +330,20 @@ class MPIChannel(Channel):
         if op is ReduceOp.AVG:
             np.divide(out, out.dtype.type(self.group.size()), out=out)
         return out
+
+    def _reduce_by_doubling(self, a, op, note: str, out: np.ndarray, tag: int):
+        """Combine arrays. In each round two ranks combine the same two arrays, in the order of ranks."""
+        here, (total, theirs) = self.group.rank(), self._buffers(a)
+        np.copyto(total, a)
+        for partners in self._partners:
+            tag, source = self._round(note, tag, partners, total, out if self._is_beyond else theirs), partners[1]
+            if source is not None and tag != _DIFFERENT and not self._is_beyond:
+                into = out if source == self._last else total
+                combine_two(op, *(total, theirs) if here < source else (theirs, total), into)
+                total = into
+        self._check(note, tag)
+        if op is ReduceOp.AVG:
+            np.divide(out, out.dtype.type(self.group.size()), out=out)
 
     def _native_type(self, op, kind: str, itemsize: int) -> tuple | None:
         """Return MPI's type and operation for a kind of numbers, if its reductions give the same bits on all ranks."""
@@ -282,14 +353,15 @@ class MPIChannel(Channel):
             ops = (*ops, *_SUMS)                # Open MPI does not wrap sums of smaller integers around
         return (getattr(self.MPI, name), getattr(self.MPI, _NAMES[op])) if name and op in ops else None
 
-    def _reduce_in_order(self, a, op, note: str, out: np.ndarray):
+    def _reduce_in_order(self, a, op, note: str, out: np.ndarray, tag: int):
         """Combine arrays in the order of ranks: each rank combines a share, and all gather the shares."""
         n, here = self.group.size(), self.group.rank()
         if a.nbytes <= _WHOLE_BYTES:
             rows = np.empty((n, a.size), a.dtype)
-            self._gather(a, rows, note)
+            self._gather(a, rows, note, tag)
             combine(op, rows, out.reshape(-1))
             return
+        self._compare(note, tag)
         for given, target in zip(self.engine.pieces(np.ascontiguousarray(a), _REDUCED_BYTES),
                                  self.engine.pieces(out, _REDUCED_BYTES)):
             pieces, shares = _shares(given, n), _shares(target, n)
@@ -301,18 +373,50 @@ class MPIChannel(Channel):
         takes up to eight times as long for some sizes (MPICH 5)."""
         mine = pieces[self.group.rank()]
         out = np.empty(mine.shape, mine.dtype) if out is None else out
-        self._agree(note)
-        combine(op, self._collected(pieces, mine, note), out)
+        tag, sizes, n = self._begin(note), _sizes(pieces), self.group.size()
+        is_short = sum(sizes) <= self._doubled_bytes and sizes.count(sizes[0]) == n
+        if n > 2 and self._is_power and is_short and not is_narrow(mine.dtype):
+            rows = self._joined(pieces).view(mine.dtype).reshape(n, mine.size)
+            self._scatter_by_halving(rows, op, note, out.reshape(-1), tag)
+        else:
+            combine(op, self._collected(pieces, mine, note, tag), out)
         return out
 
-    def _collected(self, pieces, like: np.ndarray, note: str) -> Any:
+    def _buffers(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return two arrays like another one. Longer ones start on a cache line: another core reads those in half the time."""
+        if a.nbytes < _SHORT_BYTES:
+            return np.empty(a.shape, a.dtype), np.empty(a.shape, a.dtype)
+        if self._scratch is None:
+            self._scratch = alloc.aligned_zeros((2, self._doubled_bytes), np.uint8)
+        first, second = self._scratch
+        return np.ndarray(a.shape, a.dtype, first), np.ndarray(a.shape, a.dtype, second)
+
+    def _scatter_by_halving(self, rows: np.ndarray, op, note: str, out: np.ndarray, tag: int):
+        """Write this rank's row, combined over all ranks. In each round two ranks share their rows and combine them."""
+        here = self.group.rank()
+        for step, (other, source) in enumerate(self._partners):
+            halves = rows.reshape(len(rows) // 2, 2, out.size)
+            mine, given = halves[:, here >> step & 1], halves[:, other >> step & 1]
+            going, theirs = self._buffers(given)
+            np.copyto(going, given)
+            tag = self._round(note, tag, (other, source), going, theirs)
+            rows = mine
+            if tag != _DIFFERENT:
+                rows = np.empty(mine.shape, mine.dtype) if len(mine) > 1 else out.reshape(mine.shape)
+                combine_two(op, *(mine, theirs) if here < other else (theirs, mine), rows)
+        self._check(note, tag)
+        if op is ReduceOp.AVG:
+            np.divide(out, out.dtype.type(self.group.size()), out=out)
+
+    def _collected(self, pieces, like: np.ndarray, note: str, tag: int = _AGREED) -> Any:
         """Return every rank's piece for this one."""
-        n, sizes, here, other = self.group.size(), _sizes(pieces), self.group.rank(), self._other
+        n, sizes, here = self.group.size(), _sizes(pieces), self.group.rank()
         fits = self._fits(n * max(sizes))
-        if other is not None and fits:
+        if n == 2 and fits:
             theirs = self.empty(like.shape, like.dtype)
-            self._exchange(note, pieces[other], theirs)
+            self._exchange(note, tag, pieces[1 - here], theirs)
             return [theirs, pieces[here]] if here else [pieces[here], theirs]
+        self._compare(note, tag)
         rows = self.empty((n, *like.shape), like.dtype)
         if fits:
             received, target, kind = [like.nbytes] * n, rows.reshape(-1).view(np.uint8), self.MPI.BYTE
@@ -329,12 +433,14 @@ class MPIChannel(Channel):
 
 
 class _Hopeless:
-    """Test whether a rank of a collective has gone, and its bytes have not come for some time since."""
+    """Test whether a mismatch is found, or a rank of a collective has gone and its bytes have not come for some time since."""
 
-    def __init__(self, gone: dict, ranks: list):
-        self._all, self._ranks, self._since, self.gone = gone, ranks, 0.0, []
+    def __init__(self, gone: dict, ranks: list, mismatch):
+        self._all, self._ranks, self._mismatch, self._since, self.gone = gone, ranks, mismatch, 0.0, []
 
     def __call__(self) -> bool:
+        if self._mismatch is not None and self._mismatch():
+            return True
         if not self._all:
             return False
         self.gone = [r for r in list(self._all) if r in self._ranks]        # the first one first
@@ -343,11 +449,67 @@ class _Hopeless:
         return bool(self.gone) and time.monotonic() - self._since > _GRACE
 
 
+class _Mismatch:
+    """Test whether a rank has sent a message with another tag than the one that is received."""
+
+    def __init__(self, channel: MPIChannel, source: int, tag: int):
+        MPI, self.found = channel.MPI, False
+        self._status, self._tag = MPI.Status(), tag
+        self._look = functools.partial(channel.engine.progress.call, channel.comm.Iprobe, source, MPI.ANY_TAG, self._status)
+
+    def __call__(self) -> bool:
+        self.found = self._look() and self._status.tag != self._tag
+        return self.found
+
+
+class _Cancelled:
+    """Request to receive a message that is cancelled. If the message has been there before, the request ends as any other."""
+
+    def __init__(self, MPI: Any, request: Any):
+        self.status, self._request = MPI.Status(), request
+        request.Cancel()
+
+    def Test(self) -> bool:
+        """Return whether the request has ended."""
+        return self._request.Test(self.status)
+
+
+class _AnyMessage:
+    """Request to receive the next message of a rank, whatever it is. It makes progress when it is tested itself, so it stands
+    last in a list."""
+
+    def __init__(self, channel: MPIChannel, source: int):
+        self._comm, self._MPI, self._source = channel.comm, channel.MPI, source
+        self._request: Any = None
+
+    def Test(self) -> bool:
+        """Return whether the message has arrived."""
+        if self._request is None:
+            status = self._MPI.Status()
+            message = self._comm.Improbe(self._source, self._MPI.ANY_TAG, status)
+            if message is None:
+                return False
+            memory = np.empty(status.Get_count(self._MPI.BYTE), np.uint8)
+            self._request = message.Irecv([memory, self._MPI.BYTE])
+        return self._request.Test()
+
+
 @functools.lru_cache(1024)
-def _mark(note: str) -> tuple[int, int]:
-    """Return a fingerprint of a note, and its complement."""
-    number = int.from_bytes(hashlib.blake2b(note.encode(), digest_size=8).digest(), "little")
-    return number, number ^ 0xFFFF_FFFF_FFFF_FFFF
+def _fingerprint(note: str) -> int:
+    return int.from_bytes(hashlib.blake2b(note.encode(), digest_size=8).digest(), "little")
+
+
+def _partners(n: int, here: int) -> list:
+    """Return the receiver and the sender, or None, of each round of recursive doubling. Neighbours are combined first, so the
+    order is that of ranks."""
+    steps = n.bit_length() - 1
+    beyond = n - (1 << steps)           # so many ranks, each the second of a pair, tell the first one, and are told by it
+    if here < 2 * beyond and here % 2:
+        return [(here - 1, None), (None, here - 1)]
+    place = here // 2 if here < 2 * beyond else here - beyond
+    others = [place ^ 1 << i for i in range(steps)]
+    rounds: list = [(r, r) for r in [2 * p if p < beyond else p + beyond for p in others]]
+    return [(None, here + 1), *rounds, (here + 1, None)] if here < 2 * beyond else rounds
 
 
 def _memory(a: np.ndarray) -> np.ndarray:

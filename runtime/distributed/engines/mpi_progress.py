@@ -4,7 +4,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ....ir.locks import new_lock
@@ -39,43 +38,40 @@ class Progress:
             with self.lock:
                 started = start(*args)
                 left = started if started.__class__ is list else [started]
-                for _ in range(SPINS):
-                    while left[-1].Test():
-                        left.pop()
-                        if not left:
-                            return left
-                    if self.shares_cores:
-                        os.sched_yield()
+                self._test(left, SPINS)
                 return left
         except self.MPI.Exception as e:
             raise self._error(e) from e
 
-    def is_done(self, requests: list, tests: int = 1) -> bool:
-        """Return whether requests are complete after some tests, which make progress."""
+    def is_done(self, left: list, tests: int = 1) -> bool:
+        """Return whether requests are complete after some tests, which make progress. Those that are leave the list."""
         try:
             with self.lock:
-                test = requests[0].Test if len(requests) == 1 else partial(self.MPI.Request.Testall, requests)
-                while not test():
-                    tests -= 1
-                    if not tests:
-                        return False
-                    if self.shares_cores:
-                        os.sched_yield()
-                return True
+                return self._test(left, tests)
         except self.MPI.Exception as e:
             raise self._error(e) from e
+
+    def _test(self, left: list, tests: int) -> bool:
+        for _ in range(tests):
+            while left[-1].Test():
+                left.pop()
+                if not left:
+                    return True
+            if self.shares_cores:
+                os.sched_yield()
+        return False
 
     def _error(self, error) -> Exception:
         if error.Get_error_class() in self._losses:
             return LostRanksError(f"{error}")
         return DistBackendError(f"MPI failed with {error}")
 
-    def wait(self, requests: list, deadline: float, busy: float, hopeless: Callable[[], bool]) -> bool:
+    def wait(self, left: list, deadline: float, busy: float, hopeless: Callable[[], bool]) -> bool:
         """Wait for requests; return False after the deadline, or once they are `hopeless`."""
         pause = Pause(busy)
-        while not self.is_done(requests, SPINS if pause.is_short() else 1):
+        while not self.is_done(left, SPINS if pause.is_short() else 1):
             if time.monotonic() > deadline or hopeless():
-                return self.is_done(requests)
+                return self.is_done(left)
             pause.take()
         return True
 

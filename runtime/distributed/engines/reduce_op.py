@@ -58,6 +58,11 @@ def combine(op, arrays, *outs: np.ndarray):
     _quiet.run(_combine_pair if len(arrays) == 2 and len(outs) == 1 else _combine, op, arrays, outs)
 
 
+def combine_two(op, first: np.ndarray, second: np.ndarray, out: np.ndarray):
+    """Write the combination of two arrays, for AVG their sum. All have one shape and one dtype, which is not narrow."""
+    _quiet.run(_COMBINE[op], first, second, out=out)
+
+
 class _Quiet(threading.local):
     """Context of a thread in which numpy gives no warnings on floating point numbers."""
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict, deque
 
 import ml_dtypes
 import numpy as np
@@ -218,8 +219,7 @@ def _reductions(rank, size, seed):
         assert is_close(part._a, want), (seed, step, op, dtype)
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("size", "seed"), [(2, 0), (2, 1), (3, 2), (3, 3), (4, 4), (4, 5), (8, 6)])
 def test_reductions_match_those_by_messages(size, seed):
     run(size, _reductions, size, seed)
 
@@ -246,7 +246,7 @@ def _layouts(rank, size, seed):
         assert channel.all_reduce(own, OPS.MAX, "reduce", own).tobytes() == want.tobytes(), (seed, step)
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, 3, 4])
 def test_layouts_and_sizes_may_differ_from_rank_to_rank(size):
     run(size, _layouts, size, size)
 
@@ -324,21 +324,105 @@ def test_random_traffic(size):
     run(size, _traffic, size, size)
 
 
-def _disagreements(rank):
-    for other in (lambda: dist.barrier(), lambda: dist.broadcast(ingot.ones(3), 1), lambda: dist.all_gather_object([0] * 3, 1),
-                  lambda: dist.gather(ingot.ones(3), [ingot.ones(3)] * 3 if rank == 2 else None, 2)):
-        with pytest.raises(dist.DistBackendError, match=r"rank \d is in .*, where rank \d is in "):
-            if rank == 1:
-                dist.all_reduce(ingot.ones(3))
-            else:
-                other()
-        t = ingot.ones(2)
-        dist.all_reduce(t)      # the group goes on
-        assert t[0] == 3
+def _reduced(count, dtype=ingot.float32):
+    def call(rank, size):
+        t = ingot.full((count,), rank + 1, dtype=dtype)
+        try:
+            dist.all_reduce(t)
+        except dist.DistBackendError:
+            assert (t == rank + 1).all()        # an error leaves operands as they were
+            raise
+        assert (t == size * (size + 1) // 2).all()
+    return call
 
 
-def test_collectives_that_differ_are_named_and_the_group_goes_on():
-    run(3, _disagreements)
+def _gathered(count):
+    def call(rank, size):
+        t = ingot.zeros(size, count)
+        dist.all_gather_into_tensor(t, ingot.full((count,), rank + 1.0))
+        assert (t == ingot.arange(1.0, size + 1).unsqueeze(1)).all()
+    return call
+
+
+def _scattered(count):
+    def call(rank, size):
+        t, given = ingot.zeros(count), ingot.arange(1.0, size + 1).repeat_interleave(count)
+        dist.reduce_scatter_tensor(t, given)
+        assert (t == size * (rank + 1)).all() and given[-1] == size
+    return call
+
+
+def _sent(count):
+    def call(rank, size):
+        t = ingot.full((count,), rank + 1.0)
+        dist.broadcast(t, size - 1)
+        assert (t == size).all()
+    return call
+
+
+def _objects(rank, size):
+    found = [None] * size
+    dist.all_gather_object(found, rank)
+    assert found == list(range(size))
+
+
+CALLS = [_reduced(1), _reduced(0), _reduced(8000), _reduced(16_000), _reduced(200_000), _reduced(30, ingot.bfloat16),
+         _reduced(9000, ingot.bfloat16), _reduced(30, ingot.int64), _gathered(1), _gathered(8000), _gathered(200_000),
+         _scattered(1), _scattered(7), _scattered(4000), _scattered(90_000), _sent(3), _sent(60_000), _objects,
+         lambda rank, size: dist.barrier()]
+
+
+def _disagreements(rank, size, seed):
+    """Ranks that do the same get their results. Of those that do not, each is told of one that does something else, and the
+    group goes on."""
+    rng = random.Random(seed)
+    for step in range(60):
+        numbers = [rng.randrange(len(CALLS))] * size
+        if rng.random() < 0.6:
+            for other in rng.sample(range(size), rng.randrange(1, size)):
+                numbers[other] = rng.randrange(len(CALLS))
+        call, where = CALLS[numbers[rank]], (seed, step, numbers)
+        if len({*numbers}) == 1:
+            call(rank, size)
+            continue
+        try:
+            call(rank, size)
+        except dist.DistBackendError as e:
+            named = re.search(rf"rank (\d) is in .*, where rank {rank} is in .*", str(e))
+            assert named is not None and numbers[int(named[1])] != numbers[rank], (where, str(e))
+        else:
+            raise AssertionError(f"no error in {where}")
+
+
+@pytest.mark.parametrize(("size", "seed"), [(2, 0), (2, 1), (3, 2), (4, 3), (4, 4), (5, 5), (8, 6)])
+def test_collectives_that_differ_are_named_and_the_group_goes_on(size, seed):
+    run(size, _disagreements, size, seed, timeout=60)
+
+
+def _talk(n, rank, sent, heard):
+    """Follow the rounds of a rank; yield while it waits."""
+    for to, source in mpi_channel._partners(n, rank):
+        if to is not None:
+            sent[rank, to].append(heard[rank])
+        if source is not None:
+            while not sent[source, rank]:
+                yield
+            theirs = sent[source, rank].popleft()
+            if len(theirs) < n:         # and not told the outcome
+                theirs = heard[rank] + theirs if rank < source else theirs + heard[rank]
+            heard[rank] = theirs
+
+
+@pytest.mark.parametrize("n", range(2, 41))
+def test_each_rank_hears_of_all_others_in_their_order(n):
+    heard, sent = [[r] for r in range(n)], defaultdict(deque)
+    talks = [_talk(n, r, sent, heard) for r in range(n)]
+    for _ in range(2 * n):
+        for talk in talks:
+            next(talk, None)
+    assert heard == [[*range(n)]] * n
+    counts = [sum(to is not None for to, _ in mpi_channel._partners(n, r)) for r in range(n)]
+    assert max(counts) == (n - 1).bit_length()
 
 
 # Ranks that end or stop.
