@@ -57,7 +57,8 @@ def test_costs_grow_as_their_schedules_say():
     tcp, mpi = scale.COSTS["tcp"], scale.COSTS["mpi"]
     assert TCPEngine.name in scale.COSTS and tcp.connections(1000) == 999 and mpi.connections(1000) == 10
     assert tcp.start_up(2000) / tcp.start_up(1000) == pytest.approx(4, rel=0.05)        # requests are answered one by one
-    assert mpi.all_reduce(10_000, 8) < 3 * mpi.all_reduce(32, 8)
+    assert mpi.all_reduce(1024, 8) == pytest.approx(2 * mpi.all_reduce(32, 8))
+    assert mpi.all_reduce(10_000, 8) == pytest.approx(3 * mpi.all_reduce(32, 8))        # 13 rounds, and one before and after
     machine = scale.Machine()
     for model in scale.MODELS:
         steps = [scale.step_of(model, 2 ** i, machine) for i in range(1, 14)]
