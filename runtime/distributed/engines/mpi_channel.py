@@ -257,13 +257,14 @@ class MPIChannel(Channel):
         """Gather every rank's array. The own one may be `outs[rank]` itself."""
         here, sizes, MPI = self.group.rank(), _sizes(outs), self.MPI
         total, is_even = sum(sizes), sizes.count(sizes[0]) == len(sizes)
-        if len(sizes) == 2 and self._fits(total):
+        fits = self._fits(total)
+        if len(sizes) == 2 and fits:
             self._exchange(note, tag, a, outs[1 - here], outs[here])
             return
-        by_doubling = self._is_power and is_even and total <= _GATHERED_BYTES
+        by_doubling = self._is_power and is_even and fits and total <= _GATHERED_BYTES
         if not by_doubling:
             self._compare(note, tag)
-        if not self._fits(total):
+        if not fits:
             away = [r for r in range(len(outs)) if r != here]
             found = self._swap(note, dict.fromkeys(away, a), away, outs)
             for r, out in enumerate(outs):
@@ -271,13 +272,14 @@ class MPIChannel(Channel):
             return
         flat = _consecutive(outs)
         target = self.empty((total,), np.uint8) if flat is None else flat
-        mine = MPI.IN_PLACE if a is outs[here] and flat is not None else [flat_bytes(a), MPI.BYTE]
         if by_doubling:
             self._gather_by_doubling(a, target.reshape(len(outs), sizes[0]), note, tag)
-        elif is_even:
-            self._do(note, self.comm.Iallgather, mine, [target, sizes[0], MPI.BYTE])
         else:
-            self._do(note, self.comm.Iallgatherv, mine, [target, sizes, _starts(sizes), MPI.BYTE])
+            mine = MPI.IN_PLACE if a is outs[here] and flat is not None else [flat_bytes(a), MPI.BYTE]
+            if is_even:
+                self._do(note, self.comm.Iallgather, mine, [target, sizes[0], MPI.BYTE])
+            else:
+                self._do(note, self.comm.Iallgatherv, mine, [target, sizes, _starts(sizes), MPI.BYTE])
         if flat is None:
             for out, body in zip(outs, np.split(target, _starts(sizes)[1:])):
                 out[...] = body.view(out.dtype).reshape(out.shape)
@@ -315,7 +317,7 @@ class MPIChannel(Channel):
         """Return the combination of every rank's array, on every rank."""
         out = np.empty(a.shape, a.dtype) if out is None else out
         tag = self._begin(note)
-        if a.nbytes <= self._doubled_bytes and not is_narrow(a.dtype):
+        if self._may_double(a.nbytes, a.dtype):
             self._reduce_by_doubling(a, op, note, out, tag)
             return out
         native = self._native(op, a.dtype.kind, a.dtype.itemsize)
@@ -330,6 +332,10 @@ class MPIChannel(Channel):
         if op is ReduceOp.AVG:
             np.divide(out, out.dtype.type(self.group.size()), out=out)
         return out
+
+    def _may_double(self, size: int, dtype) -> bool:
+        """Return whether messages that compare may carry an array: a small one, which no more roundings make less exact."""
+        return size <= self._doubled_bytes and self._fits(size) and not is_narrow(dtype)
 
     def _reduce_by_doubling(self, a, op, note: str, out: np.ndarray, tag: int):
         """Combine arrays. In each round two ranks combine the same two arrays, in the order of ranks."""
@@ -374,8 +380,7 @@ class MPIChannel(Channel):
         mine = pieces[self.group.rank()]
         out = np.empty(mine.shape, mine.dtype) if out is None else out
         tag, sizes, n = self._begin(note), _sizes(pieces), self.group.size()
-        is_short = sum(sizes) <= self._doubled_bytes and sizes.count(sizes[0]) == n
-        if n > 2 and self._is_power and is_short and not is_narrow(mine.dtype):
+        if n > 2 and self._is_power and sizes.count(sizes[0]) == n and self._may_double(sum(sizes), mine.dtype):
             rows = self._joined(pieces).view(mine.dtype).reshape(n, mine.size)
             self._scatter_by_halving(rows, op, note, out.reshape(-1), tag)
         else:
