@@ -44,9 +44,11 @@ def times_of(call, count: int) -> list[float]:
 
 
 def collectives(lib, rank: int, ranks: int, collective: str, sizes: list[int], most: int = MOST,
-                budget: float = BUDGET) -> dict:
-    """Return {size: seconds of each call}."""
+                budget: float = BUDGET, settling: float = 0.0) -> dict:
+    """Return {size: seconds of each call}. Processes that start beside the ranks have `settling` seconds before that."""
     found = {}
+    if settling:
+        times_within(lib, lib.distributed.barrier, sys.maxsize, settling)
     for size in sizes:
         call = buffers(lib, collective, size, ranks)
         times_of(call, WARMING_UP)
