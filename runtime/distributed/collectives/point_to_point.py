@@ -3,6 +3,7 @@
 from concurrent.futures import Future
 
 from ....ir.errors import ArgumentError
+from ....ir.interrupts import is_interrupt
 from ..engines.engine import as_array, flat_bytes, others
 from ..groups.process_group import Work
 from ..groups.world import member_of
@@ -76,8 +77,15 @@ class _Receipt(Work):
             except DistTimeoutError:
                 raise
             except Exception as e:
+                if is_interrupt(e):
+                    raise
                 self._future.set_exception(e)
         return super().wait()
+
+    def give_up(self):
+        """Leave the message to the next receipt, if it has not been received."""
+        if not self._future.done():
+            self.group.engine.inbox.give_back(self.other, self.channel, self.ticket)
 
     def result(self):
         """Return the tensor, in a list."""
@@ -104,6 +112,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     if src is None and group_src is None:
         recv(tensor, None, group, tag)
         return _done([tensor])
+    group.engine.check()
     source = place_of(group, src, group_src, "recv")
     if source == group.rank():
         raise ArgumentError("recv: a rank cannot receive from itself")
@@ -125,10 +134,17 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
     if group is None:
         return -1
     if src is not None or group_src is not None:
-        irecv(tensor, src, group, tag, group_src).wait()
+        work = irecv(tensor, src, group, tag, group_src)
+        try:
+            work.wait()
+        except BaseException:       # a time limit, or an interrupt
+            if isinstance(work, _Receipt):
+                work.give_up()
+            raise
         return group.ranks[place_of(group, src, group_src, "recv")]
     if group.channel_of(check_tensor(tensor, "recv")) is not group.channel:
         raise ArgumentError("recv on a GPU names the rank that sends: NCCL cannot wait for the first of all")
+    group.engine.check()
     everybody = [group.ranks[r] for r in others(group)]
     sender, message = group.engine.inbox.first(everybody, (group.number, tag), seconds(group.timeout), "recv")
     fill(tensor, message.note, message.body, sender)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....ir.cached_property import cached_property
+from ....ir.interrupts import is_interrupt
 from ...cpu.memory import alloc
 from ..stores.distributed_errors import DistBackendError
 from ..stores.meeting import on_one_machine
@@ -47,6 +48,7 @@ class Engine(ABC):
     name: ClassVar[str]
     choice: ClassVar[int] = 0       # of the engines that fit a run, the one with the largest number is chosen
     inbox: Inbox
+    interrupt = ""                  # the name of an exception that came while this rank communicated
 
     def __init_subclass__(cls):
         ENGINES[cls.name] = cls
@@ -69,9 +71,33 @@ class Engine(ABC):
         """Return the collectives of a group."""
         return Channel(self, group)
 
-    @abstractmethod
+    # Interrupts.
+
+    def whole(self, work: Callable, *args) -> Any:
+        """Return `work(*args)`. After an interrupt the rank communicates no more: others would take the next messages for those
+        that are missing."""
+        try:
+            return work(*args)
+        except BaseException as e:
+            if is_interrupt(e):
+                self.interrupt = type(e).__name__
+            raise
+
+    def check(self):
+        """Raise an error if this rank communicates no more."""
+        if self.interrupt:
+            raise DistBackendError(f"rank {self.rank} cannot communicate any more: {self.interrupt} has interrupted it in the "
+                                   "middle, and other ranks wait for the rest. Leave the run by destroy_process_group() on all "
+                                   "ranks, and join it again")
+
     def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
         """Send bytes to ranks of the run. Later writes to the memory are not sent."""
+        self.check()
+        self.whole(self.transmit, targets, channel, note, memory)
+
+    @abstractmethod
+    def transmit(self, targets, channel: tuple, note: str, memory: np.ndarray):
+        """Send bytes to ranks."""
 
     @abstractmethod
     def close(self):

@@ -6,6 +6,7 @@ A channel is (group, tag); its messages keep their order. Receivers draw tickets
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +27,12 @@ class Message(NamedTuple):
 class _Box:
     """Messages of one channel from one rank, and how many were requested."""
 
-    __slots__ = ("arrived", "asked", "messages")
+    __slots__ = ("arrived", "asked", "messages", "returned")
 
     def __init__(self):
         self.messages: dict[int, Message] = {}
         self.arrived = self.asked = 0
+        self.returned: list[int] = []       # tickets of receivers that gave up
 
 
 class Inbox:
@@ -88,9 +90,19 @@ class Inbox:
     def ticket(self, sender: int, channel: tuple) -> int:
         """Request the channel's next message."""
         with self._changed:
-            box = self._boxes[sender, *channel]
-            box.asked += 1
-            return box.asked - 1
+            return self._ticket(self._boxes[sender, *channel])
+
+    @staticmethod
+    def _ticket(box: _Box) -> int:
+        if box.returned:
+            return heappop(box.returned)
+        box.asked += 1
+        return box.asked - 1
+
+    def give_back(self, sender: int, channel: tuple, ticket: int):
+        """Leave the message of a ticket, which has not been received, to the next receiver."""
+        with self._changed:
+            heappush(self._boxes[sender, *channel].returned, ticket)
 
     def has(self, sender: int, channel: tuple, ticket: int) -> bool:
         """Return whether a requested message has arrived."""
@@ -113,15 +125,15 @@ class Inbox:
     def first(self, senders, channel: tuple, timeout: float, what: str) -> tuple[int, Message]:
         """Return the first unrequested message on a channel, and its sender."""
         def waiting():
-            return next((r for r in senders if self._boxes[r, *channel].asked < self._boxes[r, *channel].arrived), None)
+            boxes = [(r, self._boxes[r, *channel]) for r in senders]
+            return next((r for r, box in boxes if (box.returned or [box.asked])[0] < box.arrived), None)
 
         self._wait(lambda: waiting() is not None or all(r in self.gone for r in senders), timeout)
         with self._changed:
             sender = waiting()
             if sender is not None:
                 box = self._boxes[sender, *channel]
-                box.asked += 1
-                return sender, box.messages.pop(box.asked - 1)
+                return sender, box.messages.pop(self._ticket(box))
         raise DistTimeoutError(f"rank {self.rank} waited {timeout:g} s in {what}, and no rank has sent anything")
 
     # Waiting.

@@ -119,7 +119,7 @@ class LocalEngine(Engine):
 
     # Messages.
 
-    def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
+    def transmit(self, targets, channel: tuple, note: str, memory: np.ndarray):
         """Send bytes: small ones through sockets, large ones once into shared memory."""
         if memory.size <= INLINE_BYTES:
             self._send(targets, channel, note, memory, None)

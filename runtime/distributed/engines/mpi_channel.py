@@ -59,27 +59,33 @@ class MPIChannel(Channel):
 
     def close(self):
         """Free the communicator, unless a collective never ended on it."""
-        if not self.broken and not self.engine.revoked and self.comm is not None:
+        ended = not self.broken and not self.engine.revoked and not self.engine.interrupt
+        if ended and self.comm is not None:
             with self.engine.progress.lock:
                 self.comm.Free()
             self.comm = None
 
     # Calls.
 
-    def _start(self, note: str, call, *args) -> Any:
+    def _call(self, note: str, function, *args) -> Any:
+        """Return the result of a function that calls MPI; raise an error that names the ranks which are lost."""
         try:
-            return self.engine.progress.call(call, *args)
+            return function(*args)
         except LostRanksError as e:
             raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
+
+    def _start(self, note: str, call, *args) -> Any:
+        return self._call(note, self.engine.progress.call, call, *args)
 
     def _do(self, note: str, call, *args):
         """Start one request, or a list of them, and wait."""
         try:
-            left = self.engine.progress.begun(call, *args)
-        except LostRanksError as e:
-            raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
-        if left:
-            self._finish(left, note)
+            left = self._call(note, self.engine.progress.begun, call, *args)
+            if left:
+                self._finish(left, note)
+        except BaseException:
+            self.engine.abandoned.append(args)      # memory where MPI may still write
+            raise
 
     def _finish(self, requests: list, note: str, busy: float = _MOVES, mismatch: Any = None) -> bool:
         """Wait for requests; raise an error that names the ranks which keep them from their end. Return False if a mismatch is
@@ -92,9 +98,7 @@ class MPIChannel(Channel):
             if mismatch is not None and mismatch.found:
                 return False
         except LostRanksError as e:
-            engine.abandoned.append(requests)
             raise self._lost(note, engine.lost_ranks(self.group), e) from e
-        engine.abandoned.append(requests)
         if hopeless.gone:
             raise self._lost(note, hopeless.gone)
         self.broken = f"{note} has not ended"
@@ -130,25 +134,25 @@ class MPIChannel(Channel):
         move."""
         to, source = partners
         try:
-            left = self.engine.progress.begun(self._post, tag, to, source, mine, theirs, meanwhile)
-        except LostRanksError as e:
-            self.engine.abandoned.append((mine, theirs))
-            raise self._lost(note, self.engine.lost_ranks(self.group), e) from e
-        if not left:
+            left = self._call(note, self.engine.progress.begun, self._post, tag, to, source, mine, theirs, meanwhile)
+            if not left:
+                return tag
+            if tag == _DIFFERENT or source is None:
+                self._finish(left, note)
+                return tag
+            if self._finish(left, note, _WAITS, _Mismatch(self, source, tag)):
+                return tag
+            cancelled, sending = self._start(note, _Cancelled, self.MPI, left[0]), left[1:]
+            self._finish([cancelled], note)
+            if cancelled.status.Is_cancelled():
+                self._finish([*sending, _AnyMessage(self, source)], note)
+                return _DIFFERENT
+            if sending:
+                self._finish(sending, note)
             return tag
-        if tag == _DIFFERENT or source is None:
-            self._finish(left, note)
-            return tag
-        if self._finish(left, note, _WAITS, _Mismatch(self, source, tag)):
-            return tag
-        cancelled, sending = self._start(note, _Cancelled, self.MPI, left[0]), left[1:]
-        self._finish([cancelled], note)
-        if cancelled.status.Is_cancelled():
-            self._finish([*sending, _AnyMessage(self, source)], note)
-            return _DIFFERENT
-        if sending:
-            self._finish(sending, note)
-        return tag
+        except BaseException:
+            self.engine.abandoned.append((mine, theirs))        # where MPI may still read and write
+            raise
 
     def _post(self, tag, to, source, mine, theirs, meanwhile) -> list:
         comm, kind, differs = self.comm, self.MPI.BYTE, tag == _DIFFERENT
@@ -216,14 +220,19 @@ class MPIChannel(Channel):
         for r, body in going.items():
             sizes[0, r] = body.size
         self._do(note, self.comm.Ialltoall, [sizes[0], 1, MPI.INT64_T], [sizes[1], 1, MPI.INT64_T])
-        found, requests = {}, []
-        for r in sources:
-            given = None if into is None else flat_bytes(into[r])
-            found[r] = given if given is not None and given.size == sizes[1, r] else np.empty(sizes[1, r], np.uint8)
-            requests += [self._start(note, self.comm.Irecv, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(found[r])]
-        for r, body in going.items():
-            requests += [self._start(note, self.comm.Isend, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(body)]
-        self._finish(requests, note)
+        found: dict = {}
+        try:
+            requests = []
+            for r in sources:
+                given = None if into is None else flat_bytes(into[r])
+                found[r] = given if given is not None and given.size == sizes[1, r] else np.empty(sizes[1, r], np.uint8)
+                requests += [self._start(note, self.comm.Irecv, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(found[r])]
+            for r, body in going.items():
+                requests += [self._start(note, self.comm.Isend, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(body)]
+            self._finish(requests, note)
+        except BaseException:
+            self.engine.abandoned.append((found, going))
+            raise
         return found
 
     def _exchange(self, note: str, tag: int, mine: np.ndarray, theirs: np.ndarray, own: np.ndarray | None = None):

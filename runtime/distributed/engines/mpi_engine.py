@@ -139,7 +139,7 @@ class MPIEngine(Engine):
 
     # Messages.
 
-    def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
+    def transmit(self, targets, channel: tuple, note: str, memory: np.ndarray):
         """Send bytes to ranks."""
         short = memory.size <= _INLINE_BYTES
         copy = None if short else np.array(memory)
@@ -201,7 +201,7 @@ class MPIEngine(Engine):
     def _pump(self, limit: float):
         """Take in what arrives; wait for it for at most `limit` seconds."""
         deadline, pause = time.monotonic() + limit, Pause()
-        while not self._take_in():
+        while not self.whole(self._take_in):
             left = deadline - time.monotonic()
             if left <= 0:
                 return

@@ -116,7 +116,7 @@ class TCPEngine(Engine):
 
     # Messages.
 
-    def send(self, targets, channel: tuple, note: str, memory: np.ndarray):
+    def transmit(self, targets, channel: tuple, note: str, memory: np.ndarray):
         """Send bytes to ranks."""
         said = note.encode()
         head = _HEADER.pack(*channel, memory.size, len(said)) + said

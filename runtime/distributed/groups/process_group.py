@@ -173,8 +173,9 @@ class ProcessGroup:
         uses."""
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it talks to other processes", "call collectives of ingot.distributed, or do so outside")
+        self.engine.check()
         if channel is not None and channel is self.devices:
-            done = DeviceWork(channel.launch(work))
+            done = DeviceWork(self.engine.whole(channel.launch, work))
             if async_op:
                 return done
             done.wait()
@@ -187,7 +188,7 @@ class ProcessGroup:
                 self._pending += 1
                 future = self._worker.submit(work)
         if not (async_op or busy):
-            work()
+            self.engine.whole(work)
             return None
         future.add_done_callback(self._done)        # runs at once if already done, so not under the lock
         if async_op:
