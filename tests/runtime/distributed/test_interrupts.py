@@ -78,6 +78,30 @@ def test_an_interrupted_collective_is_not_followed_by_others(name, kind, engine)
     ranks.run(SIZE, _in_collective, name, kind, by_mpi=engine == "mpi")
 
 
+def _joined_again(rank, path):
+    dist.barrier()
+    dist.group.WORLD.timeout = 1.0
+    if rank == 0:
+        _interrupted(KeyboardInterrupt, dist.barrier)
+    else:
+        time.sleep(0.5)
+        with pytest.raises(dist.DistError):
+            for _ in range(3):
+                dist.all_reduce(ingot.ones(3))
+    dist.destroy_process_group()
+    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=2, timeout=20)
+    t = ingot.ones(3)
+    dist.all_reduce(t)
+    assert t.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("engine", ["local", "mpi"])
+def test_ranks_join_again_after_an_interrupt(engine, tmp_path):
+    if engine == "mpi":
+        mpi_seats.mpiexec()
+    ranks.run(2, _joined_again, str(tmp_path / "store"), by_mpi=engine == "mpi")
+
+
 def _in_recv(rank, kind):
     t = ingot.zeros(1)
     dist.barrier()
