@@ -198,12 +198,16 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     if group is None:
         return
     limit = seconds(group.timeout if timeout is None else timeout)
-    group.run(lambda: _wait_for_each(group, limit, wait_all_ranks), False)
+    missing: list = []
+    group.run(lambda: _wait_for_each(group, limit, wait_all_ranks, missing), False)
+    if missing:
+        named = f"ranks {missing}, which" if wait_all_ranks else f"rank {missing[0]}, which"
+        raise DistTimeoutError(f"monitored_barrier: rank {group.engine.rank} waited {limit:g} s for {named} sent nothing")
 
 
-def _wait_for_each(group, limit: float, also_after_missing: bool):
-    """Wait for a sign of every rank; raise an error that names the first missing one, or all."""
-    engine, channel, missing = group.engine, (group.number, _SIGNS), []
+def _wait_for_each(group, limit: float, also_after_missing: bool, missing: list):
+    """Wait for a sign of every rank; add the first missing one to a list, or all."""
+    engine, channel = group.engine, (group.number, _SIGNS)
     away = [group.ranks[r] for r in others(group)]
     tickets = [engine.inbox.ticket(r, channel) for r in away]
     engine.send(away, channel, "barrier", np.empty(0, np.uint8))
@@ -214,10 +218,7 @@ def _wait_for_each(group, limit: float, also_after_missing: bool):
         except DistTimeoutError:
             missing.append(r)
             if not also_after_missing:
-                break
-    if missing:
-        named = f"ranks {missing}, which" if also_after_missing else f"rank {missing[0]}, which"
-        raise DistTimeoutError(f"monitored_barrier: rank {engine.rank} waited {limit:g} s for {named} sent nothing")
+                return
 
 
 # A value from each.

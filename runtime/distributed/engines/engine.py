@@ -79,7 +79,7 @@ class Engine(ABC):
         try:
             return work(*args)
         except BaseException as e:
-            if is_interrupt(e):
+            if is_interrupt(e, of_user=True):       # objects that are sent have code of their own
                 self.interrupt = type(e).__name__
             raise
 
@@ -128,6 +128,7 @@ class Channel:
     array for each rank, as a list or as the rows of an array, stands in the order of positions.
     """
 
+    goes_on: ClassVar[bool] = False         # whether it decides itself what a collective that fails leaves to later ones
     round_bytes: ClassVar[int] = 1 << 22    # bytes of lists of arrays, as of sharded modules, that are on their way at once
 
     def __init__(self, engine: Any, group: Any):

@@ -45,6 +45,8 @@ _TYPES = {"f4": "FLOAT", "f8": "DOUBLE", "c8": "C_FLOAT_COMPLEX", "c16": "C_DOUB
 class MPIChannel(Channel):
     """Collectives on a communicator."""
 
+    goes_on = True
+
     def __init__(self, engine: Any, group: Any, comm: Any):
         super().__init__(engine, group)
         self.comm, self.MPI, self.broken = comm, engine.MPI, ""
@@ -229,7 +231,8 @@ class MPIChannel(Channel):
                 requests += [self._start(note, self.comm.Irecv, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(found[r])]
             for r, body in going.items():
                 requests += [self._start(note, self.comm.Isend, [p, MPI.BYTE], r, 0) for p in self.engine.pieces(body)]
-            self._finish(requests, note)
+            if requests:
+                self._finish(requests, note)
         except BaseException:
             self.engine.abandoned.append((found, going))
             raise

@@ -9,7 +9,7 @@ from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
 from ...state.mode import tls
 from ..engines.engine import Engine
-from ..stores.distributed_errors import DistError, DistTimeoutError
+from ..stores.distributed_errors import DistBackendError, DistError, DistTimeoutError
 from ..stores.store import seconds
 from . import futures
 
@@ -131,6 +131,7 @@ class ProcessGroup:
         self.devices: Any = None if devices is None else devices.channel(self)       # (the collectives on GPUs)
         self._worker: Any = None
         self._pending, self.is_closed = 0, False
+        self._failure = ""          # of an operation in the middle
         self._lock = new_lock()
 
     def __repr__(self):
@@ -186,15 +187,27 @@ class ProcessGroup:
                 if self._worker is None:
                     self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"ingot-group-{self.number}")
                 self._pending += 1
-                future = self._worker.submit(work)
+                future = self._worker.submit(self._perform, work)
         if not (async_op or busy):
-            self.engine.whole(work)
+            self._perform(work)
             return None
         future.add_done_callback(self._done)        # runs at once if already done, so not under the lock
         if async_op:
             return Work(future)
         future.result()
         return None
+
+    def _perform(self, work: Callable) -> Any:
+        """Return `work()`, unless another operation has failed: ranks would take these messages for the rest of that one."""
+        if self._failure:
+            raise DistBackendError(f"the group {self.group_name!r} cannot communicate any more: an operation has failed before "
+                                   f"({self._failure})")
+        try:
+            return self.engine.whole(work)
+        except DistError as e:
+            if not self.channel.goes_on:
+                self._failure = f"{e}"
+            raise
 
     def inside(self, a, work: Callable) -> Any:
         """Return `work(the collectives for an array)`, as a step of the operation that runs now."""

@@ -1,4 +1,4 @@
-"""Interrupts of communication: later messages are never taken for those that are missing."""
+"""Collectives that end in the middle, by an interrupt or a time limit: later messages are never taken for the rest of them."""
 
 import contextlib
 import os
@@ -153,3 +153,34 @@ def _timed_out(rank):
 
 def test_the_message_of_a_recv_that_waited_too_long_is_the_next_one_received():
     ranks.run(2, _timed_out, by_mpi=False)
+
+
+def _late(rank, engine, path):
+    if engine == "tcp":
+        dist.destroy_process_group()
+        dist.init_process_group("tcp", store=dist.FileStore(path), rank=rank, world_size=2, timeout=20)
+    t = ingot.ones(300_000)
+    dist.all_reduce(t)
+    assert (t == 2).all()
+    if rank == 1:
+        time.sleep(0.6)
+    dist.group.WORLD.timeout = 0.3 if rank == 0 else 2.0
+    for attempt in range(3):
+        t = ingot.full((300_000,), rank + attempt + 1.0)
+        if rank == 1:
+            try:
+                dist.all_reduce(t)
+            except dist.DistError:
+                break
+            assert (t == 2 * attempt + 3).all(), f"rank 1 got {set(t.tolist())} in attempt {attempt}"
+        else:
+            with pytest.raises(dist.DistError, match="waited 0.3 s" if attempt == 0 else "communicate any more"):
+                dist.all_reduce(t)
+    os._exit(0)
+
+
+@pytest.mark.parametrize("engine", ["local", "tcp", "mpi"])
+def test_a_collective_that_waited_too_long_is_not_followed_by_others(engine, tmp_path):
+    if engine == "mpi":
+        mpi_seats.mpiexec()
+    ranks.run(2, _late, engine, str(tmp_path / "store"), by_mpi=engine == "mpi")
