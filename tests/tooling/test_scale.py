@@ -9,6 +9,7 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot.benchmarks.distributed import scale
+from ingot.runtime.distributed.engines import mpi_channel
 from ingot.runtime.distributed.engines.tcp_engine import TCPEngine
 
 PAGE = Path(ingot.__file__).parent / "docs/distributed.md"
@@ -45,6 +46,14 @@ def _count(rank, n, engine, path):
 @pytest.mark.parametrize("n", [pytest.param(2, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_schedules_are_those_of_the_engines(n, engine, tmp_path):
     ranks.run(n, _count, n, engine, str(tmp_path / "store"), by_mpi=False)
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 64])
+def test_small_values_of_mpi_go_with_the_messages_that_compare(n):
+    most = min(mpi_channel._DOUBLED_BYTES * n, mpi_channel._MOST_DOUBLED)
+    rounds = len(mpi_channel._partners(n, 0))
+    assert [r.bytes for r in scale.by_doubling(n, most)] == [most] * rounds
+    assert [r.bytes for r in scale.by_doubling(n, most + 1)][:rounds] == [0] * rounds
 
 
 def test_the_page_has_the_computed_tables():
