@@ -328,6 +328,13 @@ def is_sample(a) -> bool:
     return a.__class__ is DeviceArray and a.kind == SAMPLE
 
 
+def may_share_memory(a, b) -> bool:
+    """Return whether two arrays, on any devices, may have elements in one place."""
+    if a.__class__ is not b.__class__:
+        return False
+    return a.memory is b.memory if a.__class__ is DeviceArray else np.may_share_memory(a, b)
+
+
 def place_of(a):
     """Return (kind, index) of an array's device; None for the host."""
     return (a.kind, a.memory.device) if a.__class__ is DeviceArray else None

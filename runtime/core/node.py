@@ -21,7 +21,7 @@ from ...ir.symbols.symbolic import hint
 from ..state.mode import tls
 from ..state.structure import HookTable, add_hook
 from .backend import HOST
-from .device_array import DeviceArray
+from .device_array import DeviceArray, may_share_memory
 
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 CALL_THRESHOLD = 128                      # calls of a rule on small arrays that take about as long as compiling it
@@ -486,7 +486,7 @@ def rescue_operands(edge, array, storage):
     node = edge.source if type(edge) is Output else edge
     if not isinstance(node, Node) or type(node.saved) is not tuple or all(s is not storage for s, _ in node.guards):
         return
-    node.saved = tuple([v.copy() if hasattr(v, "strides") and _meets(v, array) else v for v in node.saved])
+    node.saved = tuple([v.copy() if hasattr(v, "strides") and may_share_memory(v, array) else v for v in node.saved])
     node.guards = [g for g in node.guards if g[0] is not storage]
 
 
@@ -500,12 +500,6 @@ def rescue_operands_between(edge, ends, array, storage):
             done.add(id(node))
             rescue_operands(node, array, storage)
             todo += node.edges
-
-
-def _meets(a, b) -> bool:
-    if a.__class__ is not b.__class__:
-        return False
-    return np.may_share_memory(a, b) if isinstance(a, np.ndarray) else a.memory is b.memory
 
 
 def aval_of(a) -> Aval:

@@ -35,6 +35,16 @@ _POLLS = 2              # answers "in progress" before a call is done
 _PAUSE = 0.0003
 
 
+def _check_memory(calls):
+    """Hold the rule of NCCL: a call works in place, or its memory is apart from that of all calls of its group."""
+    for i, (comm, *_, (_, received)) in enumerate(calls):
+        for j, (*_, (sent, _)) in enumerate(calls):
+            short, long = sorted((sent, received), key=lambda memory: memory[1])
+            is_in_place = i == j and short[0] == long[0] + (comm.rank * short[1] if short[1] < long[1] else 0)
+            if sent[0] < sum(received) and received[0] < sum(sent) and not is_in_place:
+                raise Violation(f"a call receives {received[1]} bytes where {sent[1]} bytes are sent")
+
+
 class Comm:
     """A communicator of one rank: its folder, and numbers of what it has done."""
 
@@ -186,15 +196,17 @@ class MockNCCL:
         if self.depth:
             return OK
         ready, self.group = self.group, []
-        for comm, stream, publish, _ in ready:
+        _check_memory(ready)
+        for comm, stream, publish, *_ in ready:
             comm.busy = _POLLS
             self.cuda.put(stream, publish)
-        for _, stream, _, receive in ready:
+        for _, stream, _, receive, _ in ready:
             self.cuda.put(stream, receive)
         return IN_PROGRESS if ready else OK
 
-    def _launch(self, name, handle, stream, publish, receive):
-        """Enter the two pieces of work of a call. `publish` returns a number, which `receive` gets at the same run."""
+    def _launch(self, name, handle, stream, publish, receive, sends=(0, 0), receives=(0, 0)):
+        """Enter the two pieces of work of a call. `publish` returns a number, which `receive` gets at the same run. `sends` and
+        `receives` are (address, bytes)."""
         comm = self.comm(handle)
         if self._is_busy(comm) and not self.group:
             return INVALID_USAGE
@@ -219,7 +231,7 @@ class MockNCCL:
 
         first.publishes, first.comm = True, comm
         self.ncclGroupStart()
-        self.group.append((comm, stream, first, second))
+        self.group.append((comm, stream, first, second, (sends, receives)))
         return self.ncclGroupEnd()
 
     def _put_and_publish(self, stream, work):
@@ -253,7 +265,9 @@ class MockNCCL:
             if found is not None and received(comm):
                 self.cuda.seen(recv, received(comm), name)[...] = np.frombuffer(found, np.uint8)
 
-        return self._launch(name, handle, stream, publish, receive)
+        comm = self.comm(handle)
+        sends, receives = (send or 0, sent if send else 0), (recv or 0, received(comm))
+        return self._launch(name, handle, stream, publish, receive, sends, receives)
 
     def _combined(self, op, kind, handle):
         """The combination of each rank's bytes by a reduction."""
@@ -309,7 +323,7 @@ class MockNCCL:
             self._write(comm, f"{comm.rank}to{peer}.{number}", bytes(self.cuda.seen(send, size, "Send")))
             return number
 
-        return self._launch("Send", handle, stream, publish, lambda comm, number: None)
+        return self._launch("Send", handle, stream, publish, lambda comm, number: None, sends=(send, size))
 
     def ncclRecv(self, recv, count, kind, peer, handle, stream):
         size = count * np.dtype(_TYPES[kind]).itemsize
@@ -325,7 +339,7 @@ class MockNCCL:
                     raise Violation(f"{len(found)} bytes were sent where {size} are received")
                 self.cuda.seen(recv, size, "Recv")[...] = np.frombuffer(found, np.uint8)
 
-        return self._launch("Recv", handle, stream, number_of, receive)
+        return self._launch("Recv", handle, stream, number_of, receive, receives=(recv, size))
 
     # Files.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ...autograd.grad_mode import no_grad
-from ...core.device_array import DeviceArray
+from ...core.device_array import DeviceArray, address_of, may_share_memory
 from ...core.device_array import place_of as place_of_array
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
@@ -45,20 +45,36 @@ def deliver(t, a, what: str):
         write(t, on_device_of(wrap(a.reshape(t._a.shape)), t), what)
 
 
-def fill(t, by, what: str, channel):
-    """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous memory of the channel."""
+def fill(t, by, what: str, channel, is_apart: bool = True):
+    """Let `by(out)` compute the values of a tensor, straight into its memory where that is contiguous memory of the channel.
+    Elsewhere, or if they are not apart from its operands, values are written after the collective."""
     a, m = t._a, tls.m
-    if is_plain(t, m) and channel.reaches(a):
+    reaches = is_apart and channel.reaches(a)
+    if reaches and is_plain(t, m):
         m.run(by, a)
         wrote_plainly(t, what)
         return
-    if channel.reaches(a) and a.flags.c_contiguous and a.flags.writeable:
+    if reaches and a.flags.c_contiguous and a.flags.writeable:
         with no_grad():
             write_by(t, by, what)
         return
     out = channel.empty(a.shape, a.dtype)
     by(out)
     deliver(t, out, what)
+
+
+def _is_apart(part, whole, row: int) -> bool:
+    """Return whether the memory of a part is not in that of a whole, or just that of one of its rows."""
+    if not may_share_memory(part, whole):
+        return True
+    are_contiguous = part.flags.c_contiguous and whole.flags.c_contiguous
+    return are_contiguous and address_of(part) == address_of(whole) + row * part.nbytes
+
+
+def _deliver_each(tensors, found, here: int, what: str):
+    """Write the values from all ranks, first the own ones: they may lie where those of others will."""
+    for r in sorted(range(len(tensors)), key=lambda r: r != here):
+        deliver(tensors[r], found[r], what)
 
 
 def _described(what, a, *more) -> str:
@@ -235,8 +251,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     note, channel = _described("all_gather", a), group.channel_of(a)
 
     def work():
-        for t, found in zip(tensor_list, channel.all_gather(channel.operand(tensor._a), note)):
-            deliver(t, found, "all_gather")
+        _deliver_each(tensor_list, channel.all_gather(channel.operand(tensor._a), note), group.rank(), "all_gather")
         return list(tensor_list)
 
     return group.run(work, async_op, channel)
@@ -255,10 +270,9 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     note, channel = _described("all_gather_into_tensor", a), group.channel_of(a)
 
     def work():
-        def gather(out):
-            channel.all_gather(channel.operand(input_tensor._a), note, out.reshape(group.size(), -1))
-
-        fill(output_tensor, gather, "all_gather_into_tensor", channel)
+        mine, what = channel.operand(input_tensor._a), "all_gather_into_tensor"
+        is_apart = _is_apart(mine, output_tensor._a, group.rank())
+        fill(output_tensor, lambda out: channel.all_gather(mine, note, out.reshape(group.size(), -1)), what, channel, is_apart)
         return [output_tensor]
 
     return group.run(work, async_op, channel)
@@ -279,9 +293,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     note, channel = _described("gather", a, f"to {group.ranks[to]}"), group.channel_of(a)
 
     def work():
-        found = channel.gather(channel.operand(tensor._a), to, note)
-        for t, value in zip(gather_list or (), found):
-            deliver(t, value, "gather")
+        _deliver_each(gather_list or (), channel.gather(channel.operand(tensor._a), to, note), group.rank(), "gather")
         return list(gather_list or ())
 
     return group.run(work, async_op, channel)
@@ -325,10 +337,10 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     note, channel = _described("reduce_scatter", a, op.value), group.channel_of(a)
 
     def work():
-        def reduce(out):
-            channel.reduce_scatter([channel.operand(t._a) for t in input_list], op, note, out)
-
-        fill(output, reduce, "reduce_scatter", channel)
+        pieces, here = [channel.operand(t._a) for t in input_list], group.rank()
+        is_apart = _is_apart(output._a, pieces[here], 0) and not any(
+            may_share_memory(output._a, p) for r, p in enumerate(pieces) if r != here)
+        fill(output, lambda out: channel.reduce_scatter(pieces, op, note, out), "reduce_scatter", channel, is_apart)
         return [output]
 
     return group.run(work, async_op, channel)
@@ -349,7 +361,8 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
     def work():
         pieces, what = channel.operand(input._a).reshape(group.size(), -1), "reduce_scatter_tensor"
-        fill(output, lambda out: channel.reduce_scatter(pieces, op, note, out.reshape(-1)), what, channel)
+        is_apart = _is_apart(output._a, pieces, group.rank())
+        fill(output, lambda out: channel.reduce_scatter(pieces, op, note, out.reshape(-1)), what, channel, is_apart)
         return [output]
 
     return group.run(work, async_op, channel)
@@ -389,8 +402,9 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     channel = group.channel_of(output._a)
 
     def work():
-        pieces, what = channel.cut(channel.operand(input._a), cuts[1]), "all_to_all_single"
-        fill(output, lambda out: channel.all_to_all(pieces, channel.cut(out, cuts[0]), what), what, channel)
+        a, what = channel.operand(input._a), "all_to_all_single"
+        pieces, is_apart = channel.cut(a, cuts[1]), not may_share_memory(a, output._a)
+        fill(output, lambda out: channel.all_to_all(pieces, channel.cut(out, cuts[0]), what), what, channel, is_apart)
         return [output]
 
     return group.run(work, async_op, channel)

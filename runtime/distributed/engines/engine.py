@@ -125,7 +125,8 @@ class Channel:
     """Collectives of a group on arrays. A note names each; a rank with another note is at another point of the program.
 
     Results are written into `out`, contiguous memory, which may be that of the operand. An operand may have any layout. One
-    array for each rank, as a list or as the rows of an array, stands in the order of positions.
+    array for each rank, as a list or as the rows of an array, stands in the order of positions. The one at this rank's position
+    may have the memory of the operand or result; the others are apart from it.
     """
 
     goes_on: ClassVar[bool] = False         # whether it decides itself what a collective that fails leaves to later ones

@@ -36,15 +36,11 @@ class LocalChannel(Channel):
 
     def reduce_scatter(self, pieces, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return this rank's piece combined over all ranks."""
-        here, away = self.group.rank(), others(self.group)
+        here = self.group.rank()
         if max([p.nbytes for p in pieces]) <= INLINE_BYTES:
             return super().reduce_scatter(pieces, op, note, out)
-        is_apart = out is not None and not any(np.may_share_memory(out, pieces[r]) for r in away)
-        found = out if out is not None and is_apart else self.empty(pieces[here].shape, pieces[here].dtype)
-        self._combine_in_rounds([[p.reshape(-1)] for p in pieces], op, note, found.reshape(-1), _PIECE)
-        if out is None or is_apart:
-            return found
-        out[...] = found        # (not before, as it lies in what other ranks get)
+        out = self.empty(pieces[here].shape, pieces[here].dtype) if out is None else out
+        self._combine_in_rounds([[p.reshape(-1)] for p in pieces], op, note, out.reshape(-1), _PIECE)
         return out
 
     def _combine_round(self, windows, op, note: str, out):

@@ -17,7 +17,7 @@ from ....ir.opdef.op import Composite, Op
 from ....ir.ops.core.moments import norms
 from ....ir.ops.core.shape import expand, reshape
 from ...api.register.register import FUNCTIONS
-from ...core.device_array import DeviceArray
+from ...core.device_array import DeviceArray, may_share_memory
 from ...core.node import aval_of
 from ...core.tensor import Tensor
 from . import grouped_reductions
@@ -159,7 +159,7 @@ def _viewed(op, a, params, plan, mesh):
     own = {**params, **plan.own}
     if is_traced():
         part = apply(op, [part_of(source)], own)
-        is_own = op is reshape and not (_shares(part._a, source.memory.local) if source is a else a.is_contiguous)
+        is_own = op is reshape and not (may_share_memory(part._a, source.memory.local) if source is a else a.is_contiguous)
         if is_own:
             return over_traced(part, plan.avals[0].shape, mesh, plan.outs[0])
         origin = None if source is a and a.memory.origin is None else ViewOrigin(a, op, params)
@@ -167,15 +167,10 @@ def _viewed(op, a, params, plan, mesh):
         return over_traced(part, plan.avals[0].shape, mesh, plan.outs[0], base, origin, a.memory.writes)
     local = source.memory.local
     view = op.ref(local, **own) if local.__class__ is np.ndarray else local.backend.run(op, (local,), own)
-    if op is reshape and not (_shares(view, local) if source is a else a.is_contiguous):
+    if op is reshape and not (may_share_memory(view, local) if source is a else a.is_contiguous):
         return mesh_array(view, plan.avals[0].shape, mesh, plan.outs[0])
     origin = None if source is a and a.memory.origin is None else ViewOrigin(a, op, params)
     return mesh_array(view, plan.avals[0].shape, mesh, plan.outs[0], a if a.base is None else a.base, origin, a.memory.writes)
-
-
-def _shares(a, b) -> bool:
-    """Return whether two local arrays share memory."""
-    return a.memory is b.memory if a.__class__ is DeviceArray else np.may_share_memory(a, b)
 
 
 # Planning.
