@@ -377,13 +377,12 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     for tensors in (output_tensor_list, input_tensor_list):
         if len(tensors) != group.size():
             raise ArgumentError(f"all_to_all takes one tensor for each of the {group.size()} ranks, got {len(tensors)}")
-        for t in tensors:
-            check_tensor(t, "all_to_all")
-    channel = group.channel_of(*[t._a for t in output_tensor_list])
+    kind = _one_kind([*output_tensor_list, *input_tensor_list], "all_to_all")
+    note, channel = f"all_to_all of {kind}", group.channel_of(*[t._a for t in output_tensor_list])
 
     def work():
         outs = [channel.empty(t._a.shape, t._a.dtype) for t in output_tensor_list]
-        channel.all_to_all([channel.operand(t._a) for t in input_tensor_list], outs, "all_to_all")
+        channel.all_to_all([channel.operand(t._a) for t in input_tensor_list], outs, note)
         for t, out in zip(output_tensor_list, outs):
             deliver(t, out, "all_to_all")
         return list(output_tensor_list)
@@ -399,15 +398,24 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
         return None
     cuts = [_rows_of_ranks(t, sizes, group.size(), which)
             for t, sizes, which in ((output, output_split_sizes, "output"), (input, input_split_sizes, "input"))]
-    channel = group.channel_of(output._a)
+    what, channel = "all_to_all_single", group.channel_of(output._a)
+    note = f"{what} of {_one_kind([output, input], what)}"
 
     def work():
-        a, what = channel.operand(input._a), "all_to_all_single"
+        a = channel.operand(input._a)
         pieces, is_apart = channel.cut(a, cuts[1]), not may_share_memory(a, output._a)
-        fill(output, lambda out: channel.all_to_all(pieces, channel.cut(out, cuts[0]), what), what, channel, is_apart)
+        fill(output, lambda out: channel.all_to_all(pieces, channel.cut(out, cuts[0]), note), what, channel, is_apart)
         return [output]
 
     return group.run(work, async_op, channel)
+
+
+def _one_kind(tensors, what) -> str:
+    """Return the dtype of all tensors by its name."""
+    kinds = sorted({check_tensor(t, what).dtype.name for t in tensors})
+    if len(kinds) > 1:
+        raise DTypeError(f"{what} takes tensors of one dtype, got {' and '.join(kinds)}")
+    return kinds[0]
 
 
 def row_counts(t, sizes, count, which) -> list:

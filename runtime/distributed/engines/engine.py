@@ -259,7 +259,7 @@ class Channel:
         found = self.swap(note, dict.fromkeys(away, a), away)
         for r, out in enumerate(outs):
             if out is not a:
-                out[...] = (a if r == here else as_array(found[r], out)).reshape(out.shape)
+                out[...] = (a if r == here else as_array(found[r], out, self.group.ranks[r])).reshape(out.shape)
 
     # Lists of arrays, in rounds. Each round moves windows of the arrays, so only these need memory beside the arrays.
 
@@ -321,7 +321,7 @@ class Channel:
         here, away = self.group.rank(), others(self.group)
         found = self.swap(note, {r: pieces[r] for r in away}, away)
         for r, out in enumerate(outs):
-            out[...] = as_array(flat_bytes(pieces[here]) if r == here else found[r], out)
+            out[...] = as_array(flat_bytes(pieces[here]) if r == here else found[r], out, self.group.ranks[r])
 
     def broadcast(self, a: np.ndarray, source: int, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return the source's array on every rank, sent along a tree."""
@@ -395,9 +395,10 @@ def flat_bytes(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(a).reshape(-1).view(np.uint8)
 
 
-def as_array(body: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return received bytes as an array like another."""
+def as_array(body: np.ndarray, like: np.ndarray, sender: int | None = None) -> np.ndarray:
+    """Return received bytes as an array like another. `sender` is the number of a rank that may send any number of bytes."""
     if body.size != like.nbytes:
-        raise DistBackendError(f"{body.size} bytes arrived where {like.nbytes} were expected ({like.dtype} of shape "
+        source = "" if sender is None else f" from rank {sender}"
+        raise DistBackendError(f"{body.size} bytes arrived{source} where {like.nbytes} were expected ({like.dtype} of shape "
                                f"{like.shape})")
     return body.view(like.dtype).reshape(like.shape)

@@ -283,7 +283,7 @@ class MPIChannel(Channel):
             away = [r for r in range(len(outs)) if r != here]
             found = self._swap(note, dict.fromkeys(away, a), away, outs)
             for r, out in enumerate(outs):
-                _settle(out, flat_bytes(a) if r == here else found[r])
+                _settle(out, flat_bytes(a) if r == here else found[r], self.group.ranks[r])
             return
         flat = _consecutive(outs)
         target = self.empty((total,), np.uint8) if flat is None else flat
@@ -326,7 +326,7 @@ class MPIChannel(Channel):
         away = [r for r in everyone if r != here]
         found = self._swap(note, {r: pieces[r] for r in away}, away, outs)
         for r in everyone:
-            _settle(outs[r], flat_bytes(pieces[here]) if r == here else found[r])
+            _settle(outs[r], flat_bytes(pieces[here]) if r == here else found[r], self.group.ranks[r])
 
     def all_reduce(self, a: np.ndarray, op, note: str, out: np.ndarray | None = None) -> np.ndarray:
         """Return the combination of every rank's array, on every rank."""
@@ -552,10 +552,10 @@ def _starts(sizes: list) -> list:
     return [0, *itertools.accumulate(sizes[:-1])]
 
 
-def _settle(out: np.ndarray, body: np.ndarray):
+def _settle(out: np.ndarray, body: np.ndarray, sender: int):
     """Write received bytes, unless they have arrived where they belong."""
     if body.size != out.nbytes or address_of(body) != address_of(out):
-        out[...] = as_array(body, out)
+        out[...] = as_array(body, out, sender)
 
 
 def _consecutive(arrays) -> np.ndarray | None:

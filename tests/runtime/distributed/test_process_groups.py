@@ -1,5 +1,6 @@
 """Process groups: stores, joining, collectives, messages, and errors."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
 from ingot.distributed import _functional_collectives as functional_collectives
+from ingot.ir.errors import DTypeError, ShapeError
 from ingot.runtime.distributed.stores import meeting
 
 SIZE = 3
@@ -330,6 +332,50 @@ def _sizes(rank):
 
 def test_tensors_of_different_sizes_are_told():
     ranks.run(2, _sizes)
+
+
+BETWEEN_DTYPES = {      # of an operand and a result, or None where both are one tensor
+    "all_reduce": lambda x, out: dist.all_reduce(x),
+    "reduce": lambda x, out: dist.reduce(x, 1),
+    "broadcast": lambda x, out: dist.broadcast(x, 0),
+    "all_gather": lambda x, out: dist.all_gather([out, ingot.zeros_like(out)], x),
+    "all_gather_into_tensor": lambda x, out: dist.all_gather_into_tensor(out.repeat(2), x),
+    "gather": lambda x, out: dist.gather(x, [out, out.clone()] if dist.get_rank() else None, 1),
+    "scatter": lambda x, out: dist.scatter(out, None if dist.get_rank() else [x, x.clone()], 0),
+    "reduce_scatter": lambda x, out: dist.reduce_scatter(out, [x, x.clone()]),
+    "reduce_scatter_tensor": lambda x, out: dist.reduce_scatter_tensor(out, x.repeat(2)),
+    "all_to_all": lambda x, out: dist.all_to_all([out, out.clone()], [x, x.clone()]),
+    "all_to_all_single": lambda x, out: dist.all_to_all_single(out, x),
+    "send": lambda x, out: dist.recv(out, 0) if dist.get_rank() else dist.send(x, 1),
+}
+IN_PLACE = ("all_reduce", "reduce", "broadcast")
+
+
+def _of_two_dtypes(rank, name):
+    one, other = ingot.ones(4), ingot.ones(4, dtype=ingot.int32)        # elements of one size
+    if name not in (*IN_PLACE, "send"):
+        uses_both = rank == {"gather": 1, "scatter": 0}.get(name, rank)
+        if uses_both:
+            with pytest.raises((DTypeError, ShapeError), match=name):
+                BETWEEN_DTYPES[name](one, other.clone())
+    t = other if rank else one
+    with pytest.raises(dist.DistBackendError, match="int32") if rank else contextlib.suppress(dist.DistError):
+        BETWEEN_DTYPES[name](t, ingot.zeros_like(t))
+
+
+@pytest.mark.parametrize("name", BETWEEN_DTYPES)
+def test_values_do_not_change_their_dtype(name):
+    """The operand and result of a rank have one dtype, and so do those of all ranks."""
+    ranks.run(2, _of_two_dtypes, name)
+
+
+def _uneven(rank):
+    with pytest.raises(dist.DistBackendError, match=f"{8 - 4 * rank} bytes arrived from rank {1 - rank} where {4 + 4 * rank}"):
+        dist.all_to_all([ingot.zeros(1 + rank), ingot.zeros(1 + rank)], [ingot.ones(1 + rank), ingot.ones(1 + rank)])
+
+
+def test_pieces_of_another_size_are_told_with_their_rank():
+    ranks.run(2, _uneven)
 
 
 def _gone(rank):
