@@ -49,12 +49,13 @@ class _Place(NamedTuple):
     before: int | None
     shape: tuple
     dtype: Any
+    device: Any
 
     def tensor(self, given):
         """Return a tensor to write to."""
         if self.before is not None:
             return FUNCTIONS["clone"](given[self.before])
-        return FUNCTIONS["empty"](self.shape, dtype=self.dtype, device=given[0].device if given else None)
+        return FUNCTIONS["empty"](self.shape, dtype=self.dtype, device=self.device)
 
 
 def _called(collective, arguments: dict, reads, writes):
@@ -64,7 +65,7 @@ def _called(collective, arguments: dict, reads, writes):
     size, rank = get_world_size(group), get_rank(group)         # (a trace holds for these)
     is_async = arguments.pop("async_op", False)
     read = [t for p in reads for t in tensors_of(arguments.get(p))]
-    places = {p: [_Place(next((i for i, r in enumerate(read) if r is t), None), tuple(t._a.shape), t.dtype)
+    places = {p: [_Place(next((i for i, r in enumerate(read) if r is t), None), tuple(t._a.shape), t.dtype, t.device)
                   for t in tensors_of(arguments.get(p))] for p in writes}
     plain = {p: v for p, v in arguments.items() if p not in reads and p not in writes}
     lists = {p: isinstance(arguments.get(p), (list, tuple)) for p in (*reads, *writes) if arguments.get(p) is not None}
