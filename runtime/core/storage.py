@@ -1,6 +1,7 @@
 """Storages: the version that tensors over the same memory share, and the list of these tensors."""
 
 import sys
+import threading
 import weakref
 from sys import getrefcount
 from types import FrameType
@@ -153,13 +154,22 @@ def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
     return found if own else found.view(array.dtype)
 
 
-_BETWEEN = frozenset(("contextlib", "functools"))
+_BETWEEN = frozenset(("concurrent.futures.thread", "contextlib", "functools", "threading"))
+
+
+class _Background(threading.local):
+    """The user's line that began the work of a thread."""
+
+    line: tuple = ("<unknown>", 0)
+
+
+background = _Background()
 
 
 def user_line(depth: int = 1) -> tuple:
     """Return file and line of the nearest frame outside ingot and its decorators, from `depth` frames up."""
     frame, _ = _user_frame(sys._getframe(depth))
-    return ("<unknown>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return background.line if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def user_level() -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
+from ...core.storage import background, user_line
 from ...state.mode import tls
 from ..engines.engine import Engine
 from ..stores.distributed_errors import DistBackendError, DistError, DistTimeoutError
@@ -187,7 +188,7 @@ class ProcessGroup:
                 if self._worker is None:
                     self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"ingot-group-{self.number}")
                 self._pending += 1
-                future = self._worker.submit(self._perform, work)
+                future = self._worker.submit(self._perform_later, user_line(), work)
         if not (async_op or busy):
             self._perform(work)
             return None
@@ -208,6 +209,11 @@ class ProcessGroup:
             if not self.channel.goes_on:
                 self._failure = f"{e}"
             raise
+
+    def _perform_later(self, line: tuple, work: Callable) -> Any:
+        """Return `work()`, which the user's line has begun, in the group's thread."""
+        background.line = line
+        return self._perform(work)
 
     def inside(self, a, work: Callable) -> Any:
         """Return `work(the collectives for an array)`, as a step of the operation that runs now."""

@@ -18,7 +18,7 @@ import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
 from ingot.distributed import _functional_collectives as functional_collectives
-from ingot.ir.errors import DTypeError, ShapeError
+from ingot.ir.errors import AutogradError, DTypeError, ShapeError
 from ingot.runtime.distributed.stores import meeting
 
 SIZE = 3
@@ -152,10 +152,10 @@ def _movements(rank):
     out = [ingot.zeros(r + 1) for r in range(SIZE)]
     dist.all_to_all(out, [ingot.full((rank + 1,), 10.0 * rank + r) for r in range(SIZE)])
     assert [o.tolist() for o in out] == [[10.0 * r + rank] * (r + 1) for r in range(SIZE)]
-    kinds = (ingot.float64, ingot.bfloat16, ingot.int8)        # of what a rank gets; sizes in bytes differ, and (0, 3) has none
-    out = [ingot.zeros(r, 3, dtype=kinds[rank]) for r in range(SIZE)]
-    dist.all_to_all(out, [ingot.full((rank, 3), 10 * rank + r, dtype=kinds[r]) for r in range(SIZE)])
-    assert [o.tolist() for o in out] == [[[10 * r + rank] * 3] * r for r in range(SIZE)]
+    for kind in (ingot.float64, ingot.bfloat16, ingot.int8):
+        out = [ingot.zeros(r, 3, dtype=kind) for r in range(SIZE)]          # (0, 3) has no bytes
+        dist.all_to_all(out, [ingot.full((rank, 3), 10 * rank + r, dtype=kind) for r in range(SIZE)])
+        assert [o.tolist() for o in out] == [[[10 * r + rank] * 3] * r for r in range(SIZE)]
     single = ingot.zeros(6)
     dist.all_to_all_single(single, ingot.arange(6.0) + 100 * rank)
     assert single.tolist() == [100 * r + 2 * rank + k for r in range(SIZE) for k in range(2)]
@@ -283,6 +283,18 @@ def _objects(rank):
 
 def test_objects():
     ranks.run(SIZE, _objects)
+
+
+def _overwritten(rank):
+    x = ingot.ones(3, requires_grad=True)
+    y = x.exp()
+    dist.all_reduce(y, async_op=True).wait()        # the line that errors name
+    with pytest.raises(AutogradError, match=r"overwritten by all_reduce at .*test_process_groups\.py:"):
+        y.sum().backward()
+
+
+def test_asynchronous_writes_are_found_with_their_line():
+    ranks.run(2, _overwritten)
 
 
 def _side_by_side(rank):
