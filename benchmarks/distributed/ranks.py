@@ -6,6 +6,7 @@
 import importlib
 import json
 import math
+import multiprocessing
 import os
 import statistics
 import sys
@@ -33,6 +34,14 @@ def buffers(lib, collective: str, size: int, ranks: int) -> Callable[[], None]:
             "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole)}[collective]
 
 
+def wait_for_server_of_forks():
+    """Wait for the server of forks that the engine `mpi` starts in each rank: it loads ingot before it starts a process."""
+    if multiprocessing.get_start_method() == "forkserver":
+        process = multiprocessing.Process(target=int)
+        process.start()
+        process.join()
+
+
 def times_of(call, count: int) -> list[float]:
     """Seconds of some calls, one after the other."""
     times = []
@@ -44,11 +53,11 @@ def times_of(call, count: int) -> list[float]:
 
 
 def collectives(lib, rank: int, ranks: int, collective: str, sizes: list[int], most: int = MOST,
-                budget: float = BUDGET, settling: float = 0.0) -> dict:
-    """Return {size: seconds of each call}. Processes that start beside the ranks have `settling` seconds before that."""
+                budget: float = BUDGET) -> dict:
+    """Return {size: seconds of each call}."""
+    wait_for_server_of_forks()
+    lib.distributed.barrier()
     found = {}
-    if settling:
-        times_within(lib, lib.distributed.barrier, sys.maxsize, settling)
     for size in sizes:
         call = buffers(lib, collective, size, ranks)
         times_of(call, WARMING_UP)

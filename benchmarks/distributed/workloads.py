@@ -29,7 +29,6 @@ BUDGET = 0.5                    # seconds of one size in all rounds, before a ba
 PATIENCE = 600.0
 FEW = 100                       # calls: the p99 of so many, or fewer, is the longest one
 SAMPLES = 5                     # of IMB for a size in a round, each a mean
-SETTLING = 1.5                  # seconds of barriers first: the engine `mpi` starts servers of forks, which load ingot
 BY_TURNS = 50                   # calls of IMB of one size in all rounds, where ranks share cores and wait for their turns
 MPI_FACTOR = 1.3        # of IMB's time, from 64 KiB on
 EFFICIENCY = 0.9        # of the time that a step computes and IMB's all-reduce of its gradients takes
@@ -147,7 +146,6 @@ def collective_of(name: str):
         sizes = plan.pick([8, *[16 << (2 * i) for i in range(13)]], [8, 64 * KIB, MIB], [64 * KIB])
         rounds = plan.pick(3, 1, 1)
         order = {"program": "collectives", "collective": name, "sizes": sizes, "budget": BUDGET / rounds,
-                 "settling": plan.pick(SETTLING, 0.0, 0.0),
                  **({"most": 5} if plan.tiny else {})}
         for ranks in plan.pick((2, 4, 8), (2,), (2,)):
             for engine, starter, peer in engines(plan):
