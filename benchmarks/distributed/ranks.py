@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 import ingot
 from ingot.runtime.distributed.stores.store_service import RemoteTable
 
@@ -23,6 +25,7 @@ from .workloads import BUDGET, BYTES_IN_ALL, MOST
 
 LEAST = 5           # calls of one size
 WARMING_UP = 3
+TURNS = 4           # of ingot and MPI with a size
 
 
 def buffers(lib, collective: str, size: int, ranks: int) -> Callable[[], None]:
@@ -52,17 +55,38 @@ def times_of(call, count: int) -> list[float]:
     return times
 
 
+def calls_of_mpi(comm, MPI, collective: str, size: int, ranks: int) -> Callable[[], None]:
+    """Return a call of MPI itself, as IMB makes it: operand and result are two buffers."""
+    count = max(1, max(1, size // 4) // ranks)
+    part, whole, other = (np.zeros(n, np.float32) for n in (count, count * ranks, count * ranks))
+    kind = MPI.FLOAT
+    return {"all_reduce": lambda: comm.Allreduce([whole, kind], [other, kind], MPI.SUM),
+            "all_gather": lambda: comm.Allgather([part, count, kind], [whole, count, kind]),
+            "reduce_scatter": lambda: comm.Reduce_scatter([whole, kind], [part, kind], [count] * ranks, MPI.SUM)}[collective]
+
+
 def collectives(lib, rank: int, ranks: int, collective: str, sizes: list[int], most: int = MOST,
-                budget: float = BUDGET) -> dict:
-    """Return {size: seconds of each call}."""
+                budget: float = BUDGET, with_mpi: bool = False) -> dict:
+    """Return {library: {size: seconds of each call}}. MPI's own calls take turns in the same processes: each process may meet
+    another state of the machine."""
     wait_for_server_of_forks()
     lib.distributed.barrier()
-    found = {}
+    found: dict = {lib.__name__: {}}
+    if with_mpi:
+        MPI = importlib.import_module("mpi4py.MPI")
+        comm, found["MPI"] = MPI.COMM_WORLD.Dup(), {}
     for size in sizes:
-        call = buffers(lib, collective, size, ranks)
-        times_of(call, WARMING_UP)
-        lib.distributed.barrier()
-        found[size] = times_within(lib, call, min(most, BYTES_IN_ALL // size), budget)
+        calls = {lib.__name__: buffers(lib, collective, size, ranks)}
+        if with_mpi:
+            calls["MPI"] = calls_of_mpi(comm, MPI, collective, size, ranks)
+        turns = TURNS if with_mpi else 1
+        for call in calls.values():
+            times_of(call, WARMING_UP)
+        for turn in range(turns):
+            for name in list(calls)[::-1 if turn % 2 else 1]:
+                lib.distributed.barrier()
+                times = times_within(lib, calls[name], min(most, BYTES_IN_ALL // size) // turns, budget / turns)
+                found[name].setdefault(size, []).extend(times)
     return found
 
 
@@ -118,7 +142,7 @@ def membership(lib, rank: int, ranks: int) -> dict:
     """Return what joining has cost this rank, and median seconds of all-reduces of 8 B and 4 MiB."""
     cost = {name: now - JOINING[name] for name, now in state_of_process().items()}
     lib.distributed.barrier()
-    every = collectives(lib, rank, ranks, "all_reduce", [8, 4 << 20], 100, math.inf)
+    every = collectives(lib, rank, ranks, "all_reduce", [8, 4 << 20], 100, math.inf)[lib.__name__]
     return {**cost, "times": [statistics.median(times) for times in every.values()]}
 
 

@@ -119,16 +119,17 @@ def imb_means(text: str) -> dict[int, list[float]]:
 
 
 def gathered(runs: dict[str, Callable], rounds: int) -> tuple[dict, dict]:
-    """Run each library in turns. Return {library: {size: seconds of all rounds}}, and why others failed."""
-    found: dict = {name: defaultdict(list) for name in runs}
+    """Run programs in turns, which return {library: {size: seconds}}. Return the same of all rounds, and why others failed."""
+    found: dict = defaultdict(lambda: defaultdict(list))
     failed: dict = {}
     for turn in range(rounds):
         for name in list(runs)[::-1 if turn % 2 else 1]:
             if name in failed:
                 continue
             try:
-                for size, times in runs[name]().items():
-                    found[name][int(size)] += times
+                for library, by_size in runs[name]().items():
+                    for size, times in by_size.items():
+                        found[library][int(size)] += times
             except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:     # a finding of the benchmark, not its end
                 failed[name] = f"{error}"[:200]
     return found, failed
@@ -149,11 +150,13 @@ def collective_of(name: str):
                  **({"most": 5} if plan.tiny else {})}
         for ranks in plan.pick((2, 4, 8), (2,), (2,)):
             for engine, starter, peer in engines(plan):
-                runs = {"ingot": lambda s=starter, e=engine, n=ranks: s(plan, n, e, library="ingot", **order)}
+                have_cores = ranks <= len(os.sched_getaffinity(0))      # (without them MPI's reduce-scatter takes minutes)
+                mine = {**order, "library": "ingot", "with_mpi": peer == "IMB" and (have_cores or name != "reduce_scatter")}
+                runs = {"ingot": lambda s=starter, e=engine, n=ranks, mine=mine: s(plan, n, e, **mine)}
                 if peer == "torch" and "torch" in present(plan):
                     runs["torch"] = lambda n=ranks: by_environment(plan, n, "local", library="torch", **order)
                 if peer == "IMB" and "IMB" in present(plan):
-                    runs["IMB"] = lambda n=ranks: imb(plan, n, name, sizes, rounds)
+                    runs["IMB"] = lambda n=ranks: {"IMB": imb(plan, n, name, sizes, rounds)}
                 found, failed = gathered(runs, rounds)
                 for size in sizes:
                     yield row(f"{name} {shown(size)}, {ranks} ranks, {engine}", size, peer, found, failed)

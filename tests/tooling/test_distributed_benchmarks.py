@@ -45,7 +45,7 @@ def test_libraries_take_turns_and_one_that_fails_is_named():
             order.append(name)
             if name == "broken":
                 raise RuntimeError("no ranks")
-            return {"8": seconds}
+            return {name: {"8": seconds}}
         return call
 
     found, failed = distributed.gathered({"ingot": run("ingot", [1.0, 3.0]), "broken": run("broken", []),
@@ -104,5 +104,5 @@ def test_ranks_answer_in_json():
     assert set(ranks.PROGRAMS) == {"collectives", "data_parallel", "sharded", "membership"}
     found = distributed.by_environment(TINY, 2, "local", library="ingot", program="collectives", collective="all_reduce",
                                        sizes=[8, 4096], most=6)
-    assert {size: len(times) for size, times in found.items()} == {"8": 6, "4096": 6}
+    assert {size: len(times) for size, times in found["ingot"].items()} == {"8": 6, "4096": 6}
     json.dumps(found)
