@@ -26,7 +26,7 @@ def _done(value) -> Work:
 
 
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Send a tensor; later writes to it are not sent."""
+    """Send a tensor. Later writes to one on the host are not sent; one on a device is written after `wait()` only."""
     group = member_of(group, "isend")
     if group is None:
         return None
