@@ -104,6 +104,7 @@ class Op:
         "keeps_order"       not elementwise, but the result has the layout of its arguments
         "one_by_one"        results are the arguments, each in its own layout and in memory of its own
         "one_triangle"      reads the lower triangle of Hermitian matrices; gradients are those of such matrices
+        "triangular_factor" reads the lower triangle of its first argument L; the gradient is that of a function of L @ L^H
         "refuses"           raises for some values ("refuses_integers": for zeros among integers in the last argument)
         "updates"           the result is the first argument with some elements replaced, so kernels may write there
         "branches"          the reference branches on each element, which a kernel does in vectors

@@ -7,6 +7,7 @@ from ..api.random import random_tensors as noise
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..linalg import linalg
+from ..linalg.matrix_factors import solve_by_factor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .gamma_families import Beta
@@ -125,11 +126,10 @@ class Wishart(ExponentialFamily):
     def log_prob(self, value):
         """Return the log density at a matrix."""
         self._validate(value)
-        p, root = self._size, linalg.cholesky(value)
-        shape = FUNCTIONS["broadcast_shapes"](tuple(self.scale_tril.shape), tuple(value.shape))
-        trace = linalg.solve_triangular(self.scale_tril.expand(shape), root.expand(shape), upper=False).pow(2).sum((-2, -1))
+        p = self._size
+        trace = solve_by_factor(self.scale_tril, value).diagonal(0, -2, -1).sum(-1)
         norm = self.df * (0.5 * p * math.log(2) + half_log_det(self.scale_tril)) + FUNCTIONS["mvlgamma"](self.df / 2, p)
-        return (self.df - p - 1) * half_log_det(root) - 0.5 * trace - norm
+        return 0.5 * ((self.df - p - 1) * linalg.slogdet(value).logabsdet - trace) - norm
 
     def entropy(self):
         p, n = self._size, self.df

@@ -6,6 +6,7 @@ from ...ir.errors import ArgumentError
 from ..api.random import random_tensors as noise
 from ..api.register.register import FUNCTIONS
 from ..linalg import linalg
+from ..linalg.matrix_factors import solve_by_factor
 from . import constraints
 from .distribution import Distribution
 from .parameters import lazy_property
@@ -48,8 +49,7 @@ def _precision_to_scale_tril(precision):
 def inverse_of_product(lower):
     """Return the inverse of lower @ lower.T."""
     identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype, device=lower.device).expand(lower.shape)
-    inverse = linalg.solve_triangular(lower, identity, upper=False)
-    return inverse.mT @ inverse
+    return solve_by_factor(lower, identity)
 
 
 def one_matrix(**forms) -> tuple:

@@ -158,6 +158,13 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> return_types
 
 
 @single_in_autocast
+def solve_by_factor(L, B):
+    """Return X with L @ L.mH @ X = B, from the lower triangle of L. All of L gets a gradient, that of L @ L.mH."""
+    check_matrix("cholesky_solve", L.aval)
+    return fa.cholesky_solve(*batched(L, B))
+
+
+@single_in_autocast
 def inv_ex(A, *, check_errors=False, out=None) -> return_types.inv_ex:
     """Return the inverse, and the position of the zero pivot of a singular matrix, from 1, or 0."""
     return return_types.deliver_all(return_types.inv_ex, checked_factorizations.inv_ex(A, check=bool(check_errors)), out)

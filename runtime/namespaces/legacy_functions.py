@@ -2,7 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError, OutOfMemoryError
-from ..api.register.register import FUNCTIONS, api
+from ..api.register.register import FUNCTIONS, api, deliver
 from ..api.views.conversions import fill_, is_same_size, zero_
 from ..api.views.storage_views import resize_as_
 from ..api.views.tensor_factories import tensor
@@ -10,6 +10,7 @@ from ..core.tensor import Size, Tensor, shape_of
 from ..core.writes import write
 from ..func.vmap import vmap
 from ..linalg import linalg
+from ..linalg.matrix_factors import solve_by_factor
 from ..linalg.special import gammainc, gammaincc
 
 FUNCTIONS.update(fill_=fill_, zero_=zero_, is_same_size=is_same_size, detach=Tensor.detach, detach_=Tensor.detach_, vmap=vmap,
@@ -148,14 +149,15 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
 
 @api(keywords={"input2": "L"})
 def cholesky_solve(input, L, upper=False, *, out=None):
-    """Return the solution X of A @ X = input, from a Cholesky factor of A."""
-    factor = L.mH if upper else L
-    below = linalg.solve_triangular(factor, input, upper=False)
-    return linalg.solve_triangular(factor.mH, below, upper=True, out=out)
+    """Return the solution X of A @ X = input, from one triangle of a Cholesky factor of A.
+
+    The factor's gradient is a whole matrix, as in PyTorch: A counts as L @ L.mH, or L.mH @ L with `upper`.
+    """
+    return deliver(solve_by_factor(L.mH if upper else L, input), out, "cholesky_solve")
 
 
 @api(keywords={"input": "L"})
 def cholesky_inverse(L, upper=False, *, out=None):
     """Return the inverse of A, from its Cholesky factor."""
     identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape)
-    return cholesky_solve(identity, L, upper, out=out)
+    return deliver(solve_by_factor(L.mH if upper else L, identity), out, "cholesky_inverse")

@@ -76,12 +76,12 @@ def flatten(library, value, name: str = "out") -> dict:
     return {k: v for key, item in pairs for k, v in flatten(library, item, f"{name}.{key}").items()}
 
 
-def gradients(library, results: dict, leaves: dict, keep: bool = False) -> dict:
+def gradients(library, results: dict, leaves: dict, keep: bool = False, graph: bool = False) -> dict:
     """Return the gradients of the weighted sum of `results` for `leaves`, under the leaves' names.
 
     A leaf that has none gets zeros: the two libraries differ in when they say that there is no way from a result to a leaf.
 
-    `keep`: the results are differentiated again.
+    `keep`: the results are differentiated again. `graph`: so are the gradients.
     """
     used = [(k, t) for k, t in results.items() if is_tensor(library, t) and t.requires_grad
             and (t.dtype.is_floating_point or t.dtype.is_complex)]
@@ -90,7 +90,8 @@ def gradients(library, results: dict, leaves: dict, keep: bool = False) -> dict:
     if not used:
         return {f"grad.{name}": library.zeros_like(leaf) for name, leaf in leaves.items()}
     seeds = [to_tensor(library, weights(tuple(t.shape), i, to_name(t.dtype))) for i, (_, t) in enumerate(used)]
-    found = library.autograd.grad([t for _, t in used], list(leaves.values()), seeds, retain_graph=keep, allow_unused=True)
+    found = library.autograd.grad([t for _, t in used], list(leaves.values()), seeds, retain_graph=keep, create_graph=graph,
+                                  allow_unused=True)
     return {f"grad.{name}": library.zeros_like(leaf) if g is None else g for (name, leaf), g in zip(leaves.items(), found)}
 
 

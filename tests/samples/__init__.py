@@ -46,9 +46,12 @@ def samples(*names):
     return mark
 
 
-def direction(name, shape, rng):
-    """A random direction along which the gradient of an operator is its slope: a symmetric one, where one triangle is read."""
+def direction(name, shape, rng, position=0):
+    """A random direction along which the gradient of an operator is its slope: for symmetric or triangular arguments, one that
+    leaves them so."""
     d = rng.standard_normal(shape)
+    if "triangular_factor" in OPS[name].traits and position == 0:
+        return np.tril(d)
     return d + np.swapaxes(d, -1, -2) if "one_triangle" in OPS[name].traits else d
 
 

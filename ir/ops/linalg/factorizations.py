@@ -14,14 +14,14 @@ from ... import dtype as dt
 from ...blas_threads import suited
 from ...errors import LinAlgError, ShapeError
 from ...opdef.batch_rules import LEADING
-from ...opdef.op import Host, op
+from ...opdef.op import Composite, Host, op
 from ...opdef.param_checks import check_flag, check_number
 from ..core import elementwise as ew
 from ..core.complex_numbers import PARTS, complex_, conj, imag
 from ..core.shape import cat, diagonal, diagonal_scatter, expand, full, iota, reshape, slice_
 from .matrix_rules import adjoint, check_matrix, lower
 from .products import matmul, transpose_last
-from .triangular import of_system, solve_triangular
+from .triangular import of_system, solve_triangular, substituted
 
 
 def lapack(name, fn):
@@ -264,6 +264,32 @@ cholesky = op("cholesky", infer=of_matrix("cholesky"), ref=lapack("cholesky", po
               vjp=textbook(lambda g, out, x, *, needs: (cholesky_gradient(g, out),)), batch=LEADING,
               traits=("one_triangle", "refuses"),
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x, of which the lower triangle is read.")
+
+
+def _solve_product(factor, b):
+    """Solve with the factor, then with its adjoint."""
+    below = solve_triangular(factor, b, upper=False, unit=False)
+    return solve_triangular(adjoint(factor), below, upper=True, unit=False)
+
+
+def _solve_product_reference(factor, b):
+    below = substituted(factor, b)
+    return substituted(np.swapaxes(factor, -1, -2).conj(), below, upper=True)
+
+
+@textbook
+def _cholesky_solve_vjp(g, out, factor, b, *, needs):
+    """Differentiate the inverse of factor @ factor^H, in all elements of the factor."""
+    on_b = cholesky_solve(factor, g)
+    if not needs[0]:
+        return None, on_b
+    on_product = matmul(on_b, adjoint(out))
+    return ew.neg(matmul(ew.add(on_product, adjoint(on_product)), factor)), on_b
+
+
+cholesky_solve = op("cholesky_solve", infer=of_system("cholesky_solve"), ref=_solve_product_reference, vjp=_cholesky_solve_vjp,
+                    saves=(0, 1), lower=Composite(_solve_product), batch=LEADING, traits=("ref_first", "triangular_factor"),
+                    doc="x with factor @ factor^H @ x = b, for a factor of which the lower triangle is read.")
 
 
 def _infer_qr(x, *, complete):

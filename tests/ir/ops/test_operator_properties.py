@@ -189,7 +189,7 @@ def check(op, s, at, order, rng, label):
     outs = [r for r in run_ref(op, s.args, s.params) if r.dtype == np.float64]
     weights = [rng.standard_normal(r.shape) for r in outs]
     inner = [rng.standard_normal(v.shape) for v in values]
-    directions = [direction(op.name, v.shape, rng) for v in values]
+    directions = [direction(op.name, v.shape, rng, k) for v, k in zip(values, at)]
 
     def value(arrays, want_graph=False):
         tensors = [wrap(np.array(a)).requires_grad_() for a in arrays]

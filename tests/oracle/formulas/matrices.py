@@ -11,7 +11,7 @@ from .elementwise import INF, as_dtype, complexes
 linalg = torch.linalg
 like_torch("matmul", "dot", "mv", "linear", "inv", "det", "slogdet", "eigvalsh", "eigh", "svdvals", "eigvals")
 formula("solve")(linalg.solve)
-formula("cholesky")(lambda x: linalg.cholesky((x + x.mH) / 2))        # gradients are Hermitian
+formula("cholesky")(lambda x: linalg.cholesky((x + x.mH) / 2))      # PyTorch's raw gradient: rows of the family structured
 formula("eig")(lambda x: tuple(linalg.eig(x)))
 
 
@@ -273,6 +273,17 @@ def triangular(name, rng):
             (label, shape) = SQUARES[upper != unit]
             yield case(f"{label} {upper} {unit}", Leaf(well(rng, *shape)), Leaf(rounded(rng, *shape[:-1], 2)), upper=upper,
                        unit=unit)
+
+
+formula("cholesky_solve")(lambda factor, b: torch.cholesky_solve(b, factor))
+
+
+@cases("cholesky_solve")
+def by_factor(name, rng):
+    """Factors with numbers above the diagonal as well, which the gradient reads."""
+    for label, shape in SQUARES:
+        yield case(label, Leaf(well(rng, *shape)), Leaf(rounded(rng, *shape[:-1], 2)))
+    yield case("complex", Leaf(complexes(rng, 3, 3) + 4 * np.eye(3)), Leaf(complexes(rng, 3, 2)))
 
 
 @formula("lu_factor")
