@@ -3,6 +3,8 @@
 Programs compare such text, and cut it (`str(x.dtype) == "torch.bfloat16"`, `x.type() == "torch.FloatTensor"`).
 """
 
+from .registry import Registry
+
 
 class Called:
     """The name, which `as_torch` sets by `call`."""
@@ -10,7 +12,7 @@ class Called:
     package = "ingot"
 
 
-_PLACES: dict[type, str] = {}
+_PLACES: dict[type, str] = Registry()
 
 
 def in_full(name: str) -> str:

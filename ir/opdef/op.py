@@ -16,10 +16,11 @@ import numpy as np
 from ..cached_property import cached_property
 from ..dtype import ALL, FLOAT8, refuse_float8
 from ..errors import DTypeError
+from ..registry import Registry
 from ..symbols.substitute import serve_operators
 from ..symbols.symbolic import computed, hint, is_symbol
 
-OPS: dict[str, "Op"] = {}
+OPS: dict[str, "Op"] = Registry()
 
 
 class NoGrad:

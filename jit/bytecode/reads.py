@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from ...ir.interrupts import is_interrupt
+from ...ir.registry import Registry
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
@@ -284,7 +285,7 @@ def writes_of(code) -> tuple:
     return tuple(found)
 
 
-VIEWED: dict = {}       # (id of an object, attribute) -> its `ThreadView` while a call is recorded
+VIEWED: dict = Registry()       # (id of an object, attribute) -> its `ThreadView` while a call is recorded
 
 
 class Missing:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 
 from ...ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
+from ...ir.registry import Registry
 from ...runtime.amp.autocast_mode import is_autocast_enabled
 from ...runtime.api.views.join_split import stack
 from ...runtime.autograd.function import Function
@@ -20,7 +21,7 @@ from ..errors.errors import TraceError
 from ..host.host_call import host
 from .schema import Schema
 
-REGISTERED: dict[str, "CustomOpDef"] = {}       # by "namespace::name", or "namespace::name.overload"
+REGISTERED: dict[str, "CustomOpDef"] = Registry()       # by "namespace::name", or "namespace::name.overload"
 EARLY_FAKES: dict[str, Callable] = {}           # functions for shapes that were there before their operators, by name
 
 Tag = Enum("Tag", """

@@ -15,6 +15,7 @@ from typing import Any
 from ...ir import config
 from ...ir.errors import ArgumentError
 from ...ir.locks import new_rlock
+from ...ir.registry import Registry
 from ...runtime.api.register.register import FUNCTIONS
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module, Parameter, Sequential
@@ -28,7 +29,7 @@ __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 PH = "PH"           # PyTorch's mark of a traced value in a container
 _OWN_LAYERS = tuple(f"{FACE}.{name}" for name in ("runtime.nn", "runtime.quantization", "nn", "ao"))
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-_wrapped: dict[tuple[int, str], dict] = {}          # (id of a module's globals, name of a leaf function) -> globals
+_wrapped: dict[tuple[int, str], dict] = Registry()          # (id of a module's globals, name of a leaf function) -> globals
 _active = threading.local()                           # the active tracer of a thread
 _patching = new_rlock()
 
@@ -120,7 +121,7 @@ class Patches:
 
 def patch_wrapped(patches: Patches) -> set[int]:
     """Make functions marked by `wrap` record nodes; return their ids."""
-    found = [(names, name, names.get(name, vars(builtins).get(name))) for (_, name), names in list(_wrapped.items())]
+    found = [(names, name, names.get(name, vars(builtins).get(name))) for (_, name), names in _wrapped.items()]
     wrapped = [row for row in found if callable(row[2])]
     for names, name, function in wrapped:
         if not hasattr(function, "recorded"):

@@ -5,6 +5,7 @@ such arrays and moves them. The backend also answers the NumPy functions that th
 copyto), so most of the runtime need not know where an array is.
 """
 
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -245,7 +246,7 @@ class DeviceArray:
         raise DTypeError(f"{self!r} is not in host memory; move the tensor with .cpu() first")
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
-        op = _by_ufunc().get(ufunc)
+        op = _by_ufunc(len(OPS)).get(ufunc)
         if method != "__call__" or op is None or kwargs:
             return NotImplemented
         result = self.backend.run(op, inputs, {})
@@ -300,15 +301,10 @@ def _without_gap(sizes, total):
     return tuple([total // max(known, 1) if n == -1 else n for n in sizes])
 
 
-_UFUNCS: dict = {}
-
-
-def _by_ufunc() -> dict:
-    if not _UFUNCS:
-        for op in OPS.values():
-            if op.quick is not None:
-                _UFUNCS.setdefault(op.quick, op)
-    return _UFUNCS
+@cache
+def _by_ufunc(records: int) -> dict:
+    """Return the operators that equal a ufunc, among so many records; of several the first."""
+    return {op.quick: op for op in reversed(OPS.values()) if op.quick is not None}
 
 
 def address_of(a) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from ...ir.dtype import DType
 from ...ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
 from ...ir.interrupts import is_interrupt
+from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
@@ -37,7 +38,8 @@ def kernel_of(op: Op):
     kernel = KERNELS.get(op)
     if kernel is None:
         kernel = HOST.kernel_for(op)
-        kernel = KERNELS[op] = routed(op, kernel) if _routes else kernel
+        with _kernels_change:
+            kernel = KERNELS[op] = routed(op, kernel) if _routes else kernel
     return kernel
 
 
@@ -61,14 +63,17 @@ def routed(op: Op, kernel):
 
 def route_kernels():
     """Make all kernels look for device arrays, from the first one on."""
-    if not _routes:
-        _routes.append(True)
-        for op, kernel in list(KERNELS.items()):
+    with _kernels_change:
+        if _routes:
+            return
+        for op, kernel in dict.copy(KERNELS).items():
             if "place" not in op.traits:
                 KERNELS[op] = routed(op, kernel)
+        _routes.append(True)
 
 
 _routes: list = []
+_kernels_change = new_lock()    # of `KERNELS`: an entry that another thread makes meanwhile is routed as well
 shared_out: list = []       # not empty once there are arrays that several processes share
 
 

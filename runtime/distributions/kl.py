@@ -5,6 +5,7 @@ import math
 from operator import attrgetter
 
 from ...ir.ops.nn.activations import softplus
+from ...ir.registry import Registry
 from ..api.register.register import FUNCTIONS
 from ..linalg import linalg
 from ..state.messages import warn
@@ -21,7 +22,7 @@ from .transforms import sum_last
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_KL_REGISTRY: dict = {}
+_KL_REGISTRY: dict = Registry()
 
 
 def register_kl(type_p, type_q):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from ...ir.errors import ArgumentError
+from ...ir.registry import Registry
 
 
 class Kind(NamedTuple):
@@ -103,7 +104,7 @@ NODES: dict[type, Kind] = {
 }
 
 
-REGISTERED: dict[type, Kind] = {}     # those that the user entered
+REGISTERED: dict[type, Kind] = Registry()     # those that the user entered
 NAMED = Kind(lambda x: (list(x), type(x)), lambda xs, kind: kind(*xs), lambda x: [GetAttrKey(n) for n in x._fields])
 NODES[namedtuple] = NAMED      # type: ignore[index]  # stands for all of them
 

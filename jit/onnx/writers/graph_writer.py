@@ -10,6 +10,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.graph.printer import format_place
 from ....ir.opdef.op import Op
+from ....ir.registry import Registry
 from ....ir.source_location import module_of
 from ....ir.symbols.symbolic import SymInt, is_symbol, source_of
 from ...errors.errors import ExportError, at
@@ -36,7 +37,7 @@ class Emitter:
     lazy: Any
 
 
-EMITTERS: dict[Op, Emitter] = {}
+EMITTERS: dict[Op, Emitter] = Registry()
 
 
 def emits(*ops: Op, when=None, lazy=None):

@@ -7,6 +7,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.opdef.aval import Aval
 from ....ir.ops.linalg import products
+from ....ir.registry import Registry
 from ....ir.target import host
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Outside, epilogue_text
 from ....passes.codegen.llvm.ir.memory_types import ELEMENT
@@ -27,7 +28,7 @@ from .gemm_plan import Layout, even_depth, make_plan
 MOST_TEXTS = 1024
 
 
-_epilogue_texts: dict = {}       # (name of an epilogue, target) -> its text
+_epilogue_texts: dict = Registry()       # (name of an epilogue, target) -> its text
 
 
 _FLOATS = {d.np for d in dt.FLOATS}
@@ -186,7 +187,7 @@ def _text_of(fused) -> "str | Text":
     found = _epilogue_texts.get(key)
     if found is None:
         while len(_epilogue_texts) >= MOST_TEXTS:
-            del _epilogue_texts[next(iter(_epilogue_texts))]
+            _epilogue_texts.pop(next(iter(_epilogue_texts)), None)     # another thread may have removed it
         found = _epilogue_texts[key] = text_by(epilogue_text, fused, host())
     return found
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ....ir.cached_property import cached_property
 from ....ir.interrupts import is_interrupt
+from ....ir.registry import Registry
 from ...cpu.memory import alloc
 from ..stores.distributed_errors import DistBackendError
 from ..stores.meeting import on_one_machine
@@ -24,7 +25,7 @@ from .reduce_op import ReduceOp, combine, combined
 COLLECTIVES = -1            # tag of collectives; users' tags are 0 and above
 _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
 _LEAST_WINDOW = 1 << 16     # bytes of a message in a round, however many ranks there are
-ENGINES: dict[str, type["Engine"]] = {}
+ENGINES: dict[str, type["Engine"]] = Registry()
 
 
 class Run:
