@@ -15,7 +15,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DeviceError, IngotError
 from ....ir.package_name import in_full
 from ...core.device_array import DeviceArray, shown_address
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, whole_of, wrap
 from ...state.mode import Defaults
 from ..register.register import FUNCTIONS, api
 from ..views.conversions import data_ptr
@@ -28,10 +28,17 @@ def made_of(data, dtype) -> Tensor:
     return FUNCTIONS["zeros"](data, dtype=dtype) if isinstance(data, int) else tensor_of(list(data), dtype=dtype)
 
 
-def _whole(a):
-    """Return the array that owns the memory of another one."""
+def _memory_of(tensor: Tensor):
+    """Return the array that owns the memory of a tensor, read-only if the tensor over all of this memory is.
+
+    A read-only array of numpy may be a view of one that is not: `np.broadcast_to(a, shape)`.
+    """
+    a = tensor._a
     while isinstance(a.base, (np.ndarray, DeviceArray)):
         a = a.base
+    if a.flags.writeable and not whole_of(tensor)._a.flags.writeable:
+        a = a.view()
+        a.flags.writeable = False
     return a
 
 
@@ -47,7 +54,7 @@ class UntypedStorage(StorageBase):
             tensor = made_of(tensor, dt.uint8)
         data_ptr(tensor)                  # refused while a function is traced
         self._tensor = tensor
-        self._array = _whole(tensor._a)
+        self._array = _memory_of(tensor)
 
     def data_ptr(self) -> int:
         """Return the address of the first byte; 0 if there is none."""
@@ -87,7 +94,8 @@ class UntypedStorage(StorageBase):
         if not isinstance(self._array, np.ndarray):
             raise DeviceError("what the memory of a device holds is read with storage.cpu()")
         kind = dtype.np
-        flat = wrap(np.frombuffer(self._array, kind) if self.nbytes() else np.empty(0, kind))
+        a = self._array if self._array.flags.c_contiguous else self._array.T        # an owner has columns or rows one by one
+        flat = wrap(np.frombuffer(a, kind) if self.nbytes() else np.empty(0, kind))
         flat._storage = self._tensor._storage
         return flat
 
@@ -163,7 +171,7 @@ class UntypedStorage(StorageBase):
     def share_memory_(self):
         """Move the memory to where other processes can map it."""
         self._tensor.share_memory_()
-        self._array = _whole(self._tensor._a)
+        self._array = _memory_of(self._tensor)
         return self
 
     def resize_(self, size):

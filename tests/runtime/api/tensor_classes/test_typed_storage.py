@@ -132,3 +132,68 @@ def test_windows_into_memory_of_a_device():
             x = ingot.arange(6.0, device=place)
             assert x.is_set_to(x[:]) and x[1:4].is_set_to(x[1:4])
             assert not x.is_set_to(x[1:]) and not x[:3].is_set_to(x[::2]) and not x.is_set_to(x.clone())
+
+
+# Memory that numpy may not write. The owner of a view, or of what is broadcast, may be an array that it may write.
+
+
+def read_only(a):
+    a.flags.writeable = False
+    return a
+
+
+def mapped(path):
+    np.arange(12.0).tofile(path / "numbers")
+    return np.memmap(path / "numbers", np.float64, "r")
+
+
+READ_ONLY = {
+    "array": lambda _: read_only(np.arange(6.0)), "bytes": lambda _: np.frombuffer(bytes(48)),
+    "view": lambda _: read_only(np.arange(12.0)[3:9]), "steps": lambda _: read_only(np.arange(12.0)[::2]),
+    "view of read-only": lambda _: read_only(np.arange(12.0))[3:9], "transposed": lambda _: read_only(np.ones((2, 3)).T),
+    "broadcast": lambda _: np.broadcast_to(np.arange(3.0), (2, 3)), "file": mapped, "part of a file": lambda p: mapped(p)[3:9],
+}
+
+
+def set_to(storage, *window):
+    return ingot.empty(0, dtype=ingot.float64).set_(storage, *window)
+
+
+WRITES = {
+    "fill_": lambda t: t.untyped_storage().fill_(7), "[0] =": lambda t: t.untyped_storage().__setitem__(0, 7),
+    "[:8] =": lambda t: t.untyped_storage().__setitem__(slice(8), 7), "[:8].fill_": lambda t: t.untyped_storage()[:8].fill_(7),
+    "copy_": lambda t: t.untyped_storage().copy_(ingot.ones(t.untyped_storage().nbytes(), dtype=ingot.uint8).untyped_storage()),
+    "elements fill_": lambda t: t.storage().fill_(7.0), "elements [0] =": lambda t: t.storage().__setitem__(0, 7.0),
+    "set_": lambda t: set_to(t.untyped_storage()).fill_(7),
+    "set_ a part": lambda t: set_to(t.untyped_storage(), 1, (2,)).fill_(7),
+    "set_ elements": lambda t: set_to(t.storage()).fill_(7), "set_ a tensor": lambda t: set_to(t).fill_(7),
+    "set_ bytes": lambda t: ingot.empty(0, dtype=ingot.uint8).set_(t.untyped_storage()).fill_(7),
+    "of a view": lambda t: t[1:].untyped_storage().fill_(7),
+    "of a detached one": lambda t: t.detach().untyped_storage().fill_(7),
+    "of another dtype": lambda t: t.view(ingot.int64).untyped_storage().fill_(7),
+    "of a parameter": lambda t: set_to(ingot.nn.Parameter(t, requires_grad=False).untyped_storage()).fill_(7),
+    "write in place": lambda t: t.add_(1), "as_strided": lambda t: t.as_strided((1,), (1,)).fill_(7),
+    "numpy": lambda t: t.numpy().__setitem__(0, 7.0), "DLPack": lambda t: ingot.from_dlpack(t).fill_(7),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("source", READ_ONLY)
+def test_memory_that_numpy_may_not_write_stays_as_it_is(source, write, tmp_path):
+    a = READ_ONLY[source](tmp_path)
+    before, t = a.copy(), ingot.from_numpy(a)
+    if write == "of a parameter":               # a parameter of read-only memory has a copy
+        WRITES[write](t)
+    else:
+        with pytest.raises((ValueError, RuntimeError)):
+            WRITES[write](t)
+    assert np.array_equal(a, before)
+
+
+def test_memory_of_the_library_is_written_through_storages():
+    for t in (ingot.zeros(3).expand(2, 3), ingot.zeros(3).expand(2, 3).detach(), ingot.zeros(3)[1:],
+              ingot.zeros(2, 3).mT.detach(), ingot.from_numpy(np.zeros(6))[::2]):
+        t.untyped_storage().fill_(0x40)
+        assert t.flatten().tolist() == [ingot.full((4,), 0x40, dtype=ingot.uint8).view(ingot.float32).item()
+                                        if t.dtype is ingot.float32 else t.flatten()[0].item()] * t.numel()
+        assert t.flatten()[0].item()
