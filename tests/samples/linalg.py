@@ -229,7 +229,8 @@ def _(rng):
     for x in squares(rng):
         factor = np.tril(x) + 2 * np.eye(x.shape[-1])
         yield Sample((factor, rng.standard_normal((*x.shape[:-1], 2))), dtypes=DOUBLE, tol=20)
-    yield Sample((np.tril(rng.standard_normal((70, 70)) * 0.1) + np.eye(70), rng.standard_normal((70, 3))), dtypes=DOUBLE, tol=50)
+    large = np.tril(rng.standard_normal((70, 70)) * 0.1) + np.eye(70)
+    yield Sample((large, rng.standard_normal((70, 3))), dtypes=DOUBLE, tol=50)
 
 
 @samples("lu_factor")

@@ -1,8 +1,11 @@
 """Checks of indices for sparse tensors.
 
-NumPy inspects them without a recorder, which would take their values for a branch. A trace records equivalent operators, and
-one that refuses replays whose check fails: such a call runs eagerly and meets NumPy's check.
+NumPy inspects them without a recorder, which would take their values for a branch. A recorder gets equivalent operators, and
+one that refuses where a check fails. The indices that later operators read depend on it, so exported models keep the check.
+A replay that refuses runs eagerly and meets NumPy's check.
 """
+
+from functools import reduce
 
 import numpy as np
 
@@ -17,22 +20,26 @@ from ..views.conversions import to
 from ..views.tensor_factories import filled
 
 
-def require_inside(name, index, size, dim):
-    """Raise unless all indices are within a dim of that size."""
-    ix.require_range(name, index._a, hint(size), dim)
-    if tls.m.recorder is not None:
-        _in_later_calls(_inside(index, size))
+def inside(name, index, sizes, first_dim=0):
+    """Return rows of indices, one for each of the sizes. Raise unless all are within them."""
+    for d, size in enumerate(sizes):
+        ix.require_range(name, index._a[d], hint(size), first_dim + d)
+    if tls.m.recorder is None:
+        return index
+    return _refused_unless(index, *[_inside(index[d], size) for d, size in enumerate(sizes)])
 
 
-def require_compressed(name, tensor, count):
-    """Raise unless row (column) starts rise, and the other indices rise within each row and are below `count`."""
+def compressed_indices(name, tensor, count):
+    """Return (row or column starts, the other indices) of a tensor. Raise unless starts rise, and the other indices rise within
+    each row and are below `count`."""
     starts, others = tensor._starts, tensor._others
     _look(name, tensor._form, _array(starts), _array(others), hint(count))
-    if tls.m.recorder is not None:
-        _in_later_calls(ew.eq(starts[..., 0], 0), ew.eq(starts[..., -1], others.shape[-1]),
-                        ew.ge(starts[..., 1:], starts[..., :-1]), _inside(others, count))
-        *_, at, numbers = tensor.entry_indices()
-        _in_later_calls(_rise(at.reshape(others.shape), numbers.reshape(others.shape)))
+    if tls.m.recorder is None:
+        return starts, others
+    safe = _refused_unless(starts, ew.eq(starts[..., 0], 0), ew.eq(starts[..., -1], others.shape[-1]),
+                           ew.ge(starts[..., 1:], starts[..., :-1]))
+    *_, at, numbers = type(tensor)(safe, others, tensor._v, tensor.shape, tensor._form).entry_indices()
+    return safe, _refused_unless(others, _inside(others, count), _rise(at.reshape(others.shape), numbers.reshape(others.shape)))
 
 
 def _rise(at, numbers):
@@ -44,11 +51,11 @@ def _inside(index, size):
     return ew.logical_and(ew.ge(index, 0), ew.lt(index, size))
 
 
-def _in_later_calls(*conditions):
-    """Make replays run eagerly where a boolean tensor is not true everywhere."""
-    for holds in conditions:
-        wrong = to(ew.logical_not(FUNCTIONS["all"](holds)), dt.int64).reshape(1)
-        ix.gather(filled(wrong, (1,), 0, dt.int64), wrong, dim=0)
+def _refused_unless(index, *conditions):
+    """Return indices plus zero: an element of a tensor of one, at 1 and so refused if a condition does not hold everywhere."""
+    holds = reduce(ew.logical_and, map(FUNCTIONS["all"], conditions))
+    zero = ix.gather(filled(index, (1,), 0, index.dtype), to(ew.logical_not(holds), dt.int64).reshape(1), dim=0)
+    return FUNCTIONS["add"](index, zero)
 
 
 def _array(x) -> np.ndarray:

@@ -17,7 +17,7 @@ from ..views.tensor_factories import counted, require_device, tensor
 from .compressed_rows import FORMS, CompressedTensor, Form, in_layout
 from .coo import CooTensor
 from .handler_table import is_sparse, own_method
-from .index_checks import require_compressed, require_inside
+from .index_checks import compressed_indices, inside
 from .sparse_tensor import SparseTensor
 
 INDEX = (dt.int64, dt.int32)
@@ -67,10 +67,9 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     if len(size) != i.shape[0] + v.ndim - 1 or tuple(size[i.shape[0]:]) != tuple(v.shape[1:]):
         raise ShapeError(f"sparse_coo_tensor: size {tuple(size)} must have {i.shape[0]} sparse dimensions, then those of a "
                          f"value, {tuple(v.shape[1:])}")
-    made = CooTensor(i, v, size, bool(v.shape[0] < 2 if is_coalesced is None else is_coalesced))
     if not i.is_meta:
-        for d, row in enumerate(made.rows()):
-            require_inside("sparse_coo_tensor", row, size[d], d)
+        i = inside("sparse_coo_tensor", i, size[:i.shape[0]])
+    made = CooTensor(i, v, size, bool(v.shape[0] < 2 if is_coalesced is None else is_coalesced))
     if is_coalesced and is_checked(check_invariants):
         _require_coalesced(made)
     return _finished(made, requires_grad, pin_memory)
@@ -126,7 +125,8 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
         raise ShapeError(f"{name}: size {tuple(size)} does not fit {form.names[0]} {starts.aval} and values {v.aval}")
     made = CompressedTensor(starts, others, v, size, form)
     if not starts.is_meta:
-        require_compressed(name, made, matrix[1 - form.dim] // block[1 - form.dim])
+        starts, others = compressed_indices(name, made, matrix[1 - form.dim] // block[1 - form.dim])
+        made = CompressedTensor(starts, others, v, size, form)
     return _finished(made, requires_grad, pin_memory)
 
 

@@ -14,7 +14,7 @@ from ..views.tensor_factories import counted, filled
 from .compressed_rows import CompressedTensor, compressed
 from .coo import CooTensor
 from .handler_table import handles
-from .index_checks import require_inside
+from .index_checks import inside
 from .sparse_elementwise import at_entries, compressed_as
 from .sparse_tensor import SparseTensor, kind_text
 
@@ -186,7 +186,7 @@ def index_select(fn, input, dim, index):
     shape = [count if d == dim else s for d, s in enumerate(x.shape)]
     wanted = on_device_of(to(index.reshape(-1), dt.int64), x._i)
     if not wanted.is_meta:
-        require_inside("index_select", wanted, size, dim)
+        wanted = inside("index_select", wanted.reshape(1, -1), (size,), dim).reshape(-1)
     if dim >= n:
         return CooTensor(x._i, FUNCTIONS["index_select"](x._v, dim - n + 1, wanted), shape, x._coalesced)
     # Entries sorted by their index along dim; each wanted index takes its segment.
