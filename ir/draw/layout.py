@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 _ORDER_SWEEPS = 10
 _PLACE_SWEEPS = 24
+_WORK = 240_000       # vertices that all sweeps visit: drawings of thousands of boxes get fewer sweeps,
+_FEWEST_SWEEPS = 4    # but so many
 _STRAIGHT_ROUNDS = 3
 _BEND = 10.0          # room that a passing line takes
 _STRAIGHT = 6.0       # how much more a line wants to be straight than a box to be centred
@@ -117,6 +119,11 @@ def _vertices(boxes, nets):
     return layers, up, down
 
 
+def _sweeps(most: int, vertices: int) -> int:
+    """Return the number of sweeps over so many vertices."""
+    return max(_FEWEST_SWEEPS, min(most, _WORK // max(1, vertices)))
+
+
 # Order within layers.
 
 
@@ -129,7 +136,7 @@ def _order(layers, up, down):
     for layer in layers:
         number(layer)
     best, fewest = [list(layer) for layer in layers], _crossings(layers, down, position)
-    for sweep in range(_ORDER_SWEEPS):
+    for sweep in range(_sweeps(_ORDER_SWEEPS, sum(map(len, layers)))):
         downwards = sweep % 2 == 0
         for layer in layers if downwards else reversed(layers):
             neighbours = up if downwards else down
@@ -171,25 +178,28 @@ def _place(layers, up, down, widths, boxes, gap):
         for v in layer:
             x[v] = at + widths[v] / 2
             at += widths[v] + gap
-    for sweep in range(_PLACE_SWEEPS):
+    sweeps = _sweeps(_PLACE_SWEEPS, len(x))
+    for sweep in range(sweeps):
         downwards = sweep % 2 == 0
         for layer in layers if downwards else reversed(layers):
-            _settle(layer, x, _wishes(layer, x, up, down, boxes, downwards, sweep), widths, gap)
+            _settle(layer, x, _wishes(layer, x, up, down, boxes, downwards, 2 * sweep >= sweeps), widths, gap)
     for _ in range(_STRAIGHT_ROUNDS):
         _straighten(layers, up, down, x, widths, gap)
     left = min((x[v] - widths[v] / 2 for v in range(len(x))), default=0.0)
     return [c - left for c in x]
 
 
-def _wishes(layer, x, up, down, boxes, downwards, sweep):
-    """Return (wanted x, weight) of each vertex of a layer."""
+def _wishes(layer, x, up, down, boxes, downwards, is_late):
+    """Return (wanted x, weight) of each vertex of a layer. Late sweeps look at the neighbours on both sides."""
     wishes = []
     for v in layer:
         near, far = (up[v], down[v]) if downwards else (down[v], up[v])
-        both = near + far if sweep >= _PLACE_SWEEPS // 2 or not near else near
-        pulls = [(x[u], _STRAIGHT if v >= boxes and u >= boxes else 2.0 if v >= boxes or u >= boxes else 3.0) for u in both]
-        total = sum(w for _, w in pulls)
-        wishes.append((sum(at * w for at, w in pulls) / total if total else x[v], total or 0.1))
+        at = total = 0.0
+        for u in near + far if is_late or not near else near:
+            pull = _STRAIGHT if v >= boxes and u >= boxes else 2.0 if v >= boxes or u >= boxes else 3.0
+            at += x[u] * pull
+            total += pull
+        wishes.append((at / total if total else x[v], total or 0.1))
     return wishes
 
 

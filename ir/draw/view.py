@@ -1,12 +1,12 @@
 """Views of a graph: a networkx graph, DOT, and a drawing in SVG that needs no other tool."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from ..graph.graph import Graph, Node, Value
 from .drawing import (
-    GROUP_COLOURS,
     HEADER,
     KINDS,
     LATE,
@@ -19,10 +19,11 @@ from .drawing import (
     draw_header,
     draw_net,
     draw_type,
+    header_width,
     items_of,
-    legend_width,
 )
 from .layout import Net, arrange
+from .tables import markup
 
 Groups = Mapping[str, Sequence[Node]] | None
 
@@ -46,22 +47,23 @@ def to_networkx(graph: Graph):
 
 def dot(graph: Graph, groups: Groups = None) -> str:
     """Return the graph for graphviz; `groups` (name to nodes) become clusters."""
-    items = items_of(graph)
+    items = items_of(graph, groups)
     maker = {v: i for i, item in enumerate(items) for v in item.makes}
-    boxes = {item.node: i for i, item in enumerate(items) if item.node}
+    clusters: dict = {}
     out = [f"digraph {_quoted(graph.name)} {{", '  node [shape=box style="rounded,filled" fontname="monospace" fontsize=11]',
            '  edge [fontname="monospace" fontsize=9 color="#64748b"]']
     for i, item in enumerate(items):
-        _, fill, line = KINDS[item.kind]
+        _, fill, line, *_ = KINDS[item.kind]
         label = item.title + (f"\n{item.detail}" if item.detail else "")
         colours = f"fillcolor={_quoted(fill)} color={_quoted(line)}"
         out.append(f"  n{i} [label={_quoted(label)} tooltip={_quoted(item.tip)} {colours}]")
     for i, item in enumerate(items):
         out += [f"  n{maker[v]} -> n{i} [label={_quoted(repr(v.aval))}]" for v in item.reads]
-    for k, (name, nodes) in enumerate((groups or {}).items()):
-        members = "; ".join(f"n{boxes[n]}" for n in nodes)
-        colour = GROUP_COLOURS[k % len(GROUP_COLOURS)]
-        out.append(f"  subgraph cluster_{k} {{ label={_quoted(name)} color={_quoted(colour)}; {members} }}")
+        for group in item.groups[:1]:       # graphviz draws a node in one cluster alone
+            clusters.setdefault(group, []).append(f"n{i}")
+    for k, (group, members) in enumerate(clusters.items()):
+        words = f"label={_quoted(group.name)} color={_quoted(group.colour)}; {'; '.join(members)}"
+        out.append(f"  subgraph cluster_{k} {{ {words} }}")
     return "\n".join(out) + "\n}\n"
 
 
@@ -73,28 +75,60 @@ def _quoted(text):
 
 _TALL = 1.7          # a drawing taller than this many times its width is cut into columns,
 _SHAPE = 1.1         # as many as bring it to this ratio,
-_MOST_COLUMNS = 12   # or this many
+_MOST_COLUMNS = 40   # or this many
 _COLUMN_GAP = 56
 
 
-def svg(graph: Graph, groups: Groups = None) -> str:
+def svg(graph: Graph, groups: Groups = None, *, mark: str = "", has_style: bool = True) -> str:
     """Return a drawing of the graph. `groups` (name to nodes) are shaded; hovering shows the IR text and the user's line.
 
     A tall graph is drawn in columns: a value that goes on in a later column ends in a tag and begins there with its twin.
+    Colours follow the reader's preference for light or dark. In a page with several drawings, `mark` begins all names in this
+    one, and the page may hold the `STYLE` itself.
     """
-    items = items_of(graph)
-    columns = _columns(items)
-    inner = _width(columns)
-    shown = [item for c in columns for item in c.items]
-    width = max(inner, legend_width(shown)) + 2 * MARGIN
-    height = max(c.height for c in columns) + HEADER + 2 * MARGIN
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-           f'viewBox="0 0 {width:.0f} {height:.0f}">',
-           f"<style>{STYLE}</style>", '<rect width="100%" height="100%" fill="#ffffff"/>', *draw_header(graph, shown)]
-    x = (width - inner) / 2
-    for c in columns:
-        out += [f'<g transform="translate({x:.1f} {HEADER + 8})">', *c.draw(groups or {}), "</g>"]
-        x += c.width + _COLUMN_GAP
+    return Drawing(graph, groups).svg(mark, has_style)
+
+
+class Drawing:
+    """A graph with all boxes placed, and its size."""
+
+    def __init__(self, graph: Graph, groups: Groups = None):
+        self.graph, self.columns = graph, _columns(items_of(graph, groups))
+        self.items = [item for c in self.columns for item in c.items]
+        self.inner = _width(self.columns)
+        self.width = max(self.inner, header_width(graph, self.items)) + 2 * MARGIN
+        self.height = max(c.height for c in self.columns) + HEADER + 2 * MARGIN
+
+    def svg(self, mark: str = "", has_style: bool = True, top: float = 0.0) -> str:
+        """Return the drawing as an SVG element, `top` below the start of the one that holds it."""
+        size = f'width="{self.width:.0f}" height="{self.height:.0f}" viewBox="0 0 {self.width:.0f} {self.height:.0f}"'
+        out = [_open_svg(size + (f' y="{top:.0f}"' if top else ""), self.graph.name, has_style),
+               '<rect class="ground" width="100%" height="100%" fill="#ffffff"/>', *draw_header(self.graph, self.items)]
+        x = (self.width - self.inner) / 2
+        for c in self.columns:
+            out += [f'<g transform="translate({x:.1f} {HEADER + 8})">', *c.draw(mark), "</g>"]
+            x += c.width + _COLUMN_GAP
+        return "\n".join([*out, "</svg>"])
+
+
+def _open_svg(size: str, name: str, has_style: bool) -> str:
+    style = f"\n<style>{STYLE}</style>" if has_style else ""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" class="ingot-graph" role="img" aria-label="graph {markup(name)}" '
+            f'{size}>{style}')
+
+
+def stacked(drawings: Sequence[tuple[Graph, Groups]]) -> str:
+    """Return drawings of several graphs (each with its groups) below each other, as one SVG."""
+    if len(drawings) == 1:
+        return svg(*drawings[0])
+    placed = [Drawing(*each) for each in drawings]
+    width, height = max((d.width for d in placed), default=0), sum(d.height for d in placed)
+    out, top = [_open_svg(f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"',
+                          ", ".join(d.graph.name for d in placed), True),
+                '<rect class="ground" width="100%" height="100%" fill="#ffffff"/>'], 0.0
+    for i, d in enumerate(placed):
+        out.append(d.svg(f"g{i}-", False, top))
+        top += d.height
     return "\n".join([*out, "</svg>"])
 
 
@@ -112,14 +146,14 @@ class _Column:
         self.layout = arrange([box_of(item) for item in items], [n for n in nets.values() if n.targets])
         self.width, self.height = self.layout.width, self.layout.height
 
-    def draw(self, groups):
+    def draw(self, mark):
         boxes = self.layout.boxes
-        yield from draw_groups(self.items, self.layout, groups, self.nets)
+        yield from draw_groups(self.items, self.layout, self.nets)
         for v in self.values:
             if self.nets[v].targets:
                 yield from draw_net(v, self.nets[v], self.items, self.layout)
         for item, box in zip(self.items, boxes):
-            yield from draw_box(item, box)
+            yield from draw_box(item, box, mark)
         for v in self.values:
             source = self.nets[v].source
             yield from draw_type(v, self.items[source], boxes[source])
@@ -130,11 +164,12 @@ def _columns(items):
     whole = _Column(items)
     if whole.height <= _TALL * whole.width:
         return [whole]
-    columns = [whole]
-    for count in range(2, _MOST_COLUMNS + 1):
+    columns, count = [whole], max(2, int(math.sqrt(whole.height / _SHAPE / (whole.width + _COLUMN_GAP))))
+    while count <= _MOST_COLUMNS:
         columns = [_Column(part) for part in _cut(items, whole, count)]
         if max(c.height for c in columns) <= _SHAPE * _width(columns):
             break
+        count += 1 + count // 8
     return columns
 
 

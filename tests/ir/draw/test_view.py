@@ -4,6 +4,7 @@ import itertools
 import re
 import subprocess
 import sys
+import time
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +14,8 @@ import ingot  # noqa: F401  (fills the table of operators)
 from graphs import graph_of, random_graph
 from ingot.ir import dtype as dt
 from ingot.ir.draw.layout import Box, Net, arrange
-from ingot.ir.draw.view import dot, save, svg, to_networkx
+from ingot.ir.draw.view import dot, save, stacked, svg, to_networkx
+from ingot.ir.errors import GraphError
 from ingot.ir.graph.graph import Builder
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise as ew
@@ -60,11 +62,7 @@ def test_every_graph_can_be_drawn(nodes, seed):
 
 
 def test_tall_graphs_are_cut_into_columns():
-    b = Builder("deep")
-    x = start = b.input("x", Aval((4,), dt.float32))
-    for _ in range(40):
-        x = ew.mul(ew.tanh(x), start)
-    g = b.finish([x])
+    g = deep(40)
     root = ElementTree.fromstring(svg(g))
     assert float(root.get("height")) < 1.7 * float(root.get("width"))
     tags = [w for w in words(svg(g)) if w.startswith("%")]
@@ -78,6 +76,62 @@ def test_groups_are_shaded_and_named():
     assert {"kernel 0", "kernel 1"} <= set(words(svg(g, groups)))
     assert svg(g, groups).count('opacity="0.16"') == 2
     assert dot(g, groups).count("subgraph cluster_") == 2
+
+
+def deep(length):
+    """Return a graph too tall for one column."""
+    b = Builder("deep")
+    x = start = b.input("x", Aval((4,), dt.float32))
+    for _ in range(length):
+        x = ew.mul(ew.tanh(x), start)
+    return b.finish([x])
+
+
+def test_groups_are_shaded_in_every_column_that_has_a_part_of_them():
+    g = deep(40)
+    groups = {"first": g.nodes[:6], "across": g.nodes[6:70], "alone": g.nodes[75:76], "again": g.nodes[2:5]}
+    text = svg(g, groups)
+    columns = text.split('<g transform="translate(')[1:]
+    assert len(columns) > 2, "a tall graph"
+    here = [{t for t in words(text) if f">{t}</text>" in c} & groups.keys() for c in columns]
+    assert set().union(*here) == groups.keys(), "also a group of nodes that another group has, as kernels compute values again"
+    assert sum("across" in names for names in here) > 1 and sum("first" in names for names in here) == 1
+    assert dot(g, groups).count("subgraph cluster_") == 3, "graphviz puts a node in one cluster"
+
+
+def test_groups_of_another_graph_are_refused():
+    g, other = deep(2), deep(2)
+    for draw in (svg, dot):
+        with pytest.raises(GraphError, match=r"the group .k. has a node that the graph deep lacks: <node .*tanh.*take"):
+            draw(g, {"k": other.nodes})
+
+
+def test_long_wide_and_strange_names_fit():
+    b = Builder("名" * 50 + "<&\">\x1b" + "long" * 50)
+    g = b.finish([ew.tanh(b.input("x", Aval((4,), dt.float32)))])
+    root = ElementTree.fromstring(svg(g))
+    name = next(t for t in root.iter() if t.get("class") == "name")
+    note = next(t for t in root.iter() if t.get("class") == "note")
+    right = float(note.get("x")) + 6.6 * len(note.text)
+    assert len(name.text) <= 60 and float(name.get("x")) + 17 * 0.6 * 2 * 50 < float(note.get("x"))
+    assert right < float(root.get("width")), "nothing is cut off"
+
+
+def test_a_drawing_of_two_thousand_nodes_is_quick():
+    start = time.process_time()
+    root = ElementTree.fromstring(svg(deep(1000)))
+    assert time.process_time() - start < 10, "about a second"
+    assert float(root.get("height")) < 1.7 * float(root.get("width"))
+
+
+def test_several_graphs_in_one_drawing():
+    graphs = [graph_of(TEXT), deep(3), graph_of(TEXT)]
+    root = ElementTree.fromstring(stacked([(g, {"k": g.nodes[:1]}) for g in graphs]))
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids)) == sum(len(g.inputs) + len(g.nodes) for g in graphs)
+    inner = [e for e in root if e.tag.endswith("svg")]
+    assert float(root.get("height")) == pytest.approx(sum(float(e.get("height")) for e in inner), abs=2)
+    assert ElementTree.fromstring(stacked([])).get("width") == "0"
 
 
 def test_dot_names_every_box_and_edge():
