@@ -5,11 +5,15 @@
             step(x, y)
     print(p)                        # a table
     p.save("step.html")             # the same with graphs, kernels and source, as one page
+    p.save("step.svg")              # the graph as it runs, its kernels in colours
     p.save("step.json")             # a timeline for ui.perfetto.dev or chrome://tracing
 
-While a profile is open, compiled code is timed in all threads. Calls that record are not in it.
+While a profile is open, compiled code is timed in all threads. Calls that record are not in it. Open profiles inside of each
+other all get the times of what runs in the innermost one.
 """
 
+import difflib
+import errno
 import json
 import os
 import threading
@@ -20,13 +24,15 @@ from pathlib import Path
 import numpy as np
 
 from ...ir.blocks import block
+from ...ir.draw import view
+from ...ir.draw.tables import clipped, counted, html_table, html_text, shortened, text_table
 from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
 from ...ir.locks import new_lock
 from ...runtime.api.register.process_settings import get_num_threads
 from ...runtime.state.mode import OPEN_PROFILES
 from ..errors.errors import TraceError
-from .page import page
+from .page import kernel_groups, page, time_text
 from .work import Work, works_of
 
 timed = lazy(__package__, "...runtime.cpu.graph.timed")
@@ -80,9 +86,10 @@ class Profile:
         return list(self._rows)
 
     def run(self, job, compiled, arrays) -> list:
-        """Run a job's compiled graph with times."""
+        """Run a job's compiled graph with times, for every open profile."""
         results, moments = timed.run_timed(compiled, arrays)
-        self.add(job, compiled, moments)
+        for profile in [p for p in OPEN_PROFILES if isinstance(p, Profile)]:
+            profile.add(job, compiled, moments)
         return results
 
     def add(self, job, compiled, moments):
@@ -101,16 +108,30 @@ class Profile:
         threads = get_num_threads()
         most, count = machine(threads), sum(row.calls for row in self.rows)
         total = sum(row.seconds for row in self.rows)
-        return (f"{count} steps in {1e3 * total:.3g} ms on {threads} thread{'s' * (threads > 1)}; this machine: "
+        return (f"{counted(count, 'step')} in {1e3 * total:.3g} ms on {counted(threads, 'thread')}; this machine: "
                 f"{most['flops'] / 1e9:.0f} GFLOP/s, {most['bytes'] / 1e9:.0f} GB/s")
 
-    def __str__(self):
-        head = ("calls", "each", "share", "GB/s", "GFLOP/s", "roofline", "what", "lines")
+    def nothing(self) -> str:
+        """Say what a profile without rows may lack."""
+        return ("No compiled code ran. A traced function is recorded at its first call and compiled at its second one: call it "
+                "before the profile begins. ingot.profiler times eager operators.")
+
+    def _table(self) -> list:
+        """Return the rows of the table, the longest times first."""
         total = sum(row.seconds for row in self.rows) or 1.0
-        cells = [_cells(row, total) for row in sorted(self.rows, key=lambda row: -row.seconds) if row.calls]
-        widths = [max(len(c[i]) for c in (head, *cells)) for i in range(6)]
-        lines = ["  ".join([*[c.rjust(w) for c, w in zip(row, widths)], *row[6:]]).rstrip() for row in (head, *cells)]
-        return "\n".join([self.headline(), *lines])
+        return [_cells(row, total) for row in sorted(self.rows, key=lambda row: -row.seconds) if row.calls]
+
+    def __str__(self):
+        below = text_table(_HEAD, self._table(), _WORDS) if self.rows else [self.nothing()]
+        return "\n".join([self.headline(), *below])
+
+    def __repr__(self):
+        return shortened(str(self), "print(p)")
+
+    def _repr_html_(self) -> str:
+        if not self.rows:
+            return html_text(str(self))
+        return html_table(_HEAD, self._table(), _WORDS, self.headline(), 'print(p), or p.save("step.html"),')
 
     def trace(self) -> dict:
         """Return the timeline for Chrome and Perfetto."""
@@ -122,21 +143,42 @@ class Profile:
         return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"headline": self.headline()}}
 
     def save(self, path):
-        """Write a page (.html) or the timeline (.json)."""
+        """Write a page (.html), a drawing of the graphs as they run (.svg) or the timeline (.json)."""
         path = Path(path)
-        if path.suffix not in (".html", ".json"):
-            raise ValueError(f"a profile is saved as .html (a page) or .json (a timeline), got {path.name!r}")
-        name = ", ".join(dict.fromkeys([job.region.name for job in self.jobs])) or "nothing ran"
-        text = page(f"Profile of {name}", self.jobs, self) if path.suffix == ".html" else json.dumps(self.trace())
-        path.write_text(text, encoding="utf-8")
+        write = _FORMS.get(path.suffix.lower())
+        if write is None:
+            close = difflib.get_close_matches(path.suffix, _FORMS, 1, 0.5) if path.stem else []
+            hint = f"; did you mean {path.stem + close[0]!r}?" if close else ""
+            raise ValueError("a profile is saved as .html (a page), .svg (a drawing) or .json (a timeline), got "
+                             f"{path.name!r}{hint}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, f"no folder {str(path.parent)!r} to save the profile in; make it first",
+                                    str(path))
+        path.write_text(write(self), encoding="utf-8", errors="replace")
+
+    def html(self) -> str:
+        """Return the page."""
+        name = ", ".join(dict.fromkeys([job.region.name for job in self.jobs])) or "nothing"
+        return page(f"Profile of {clipped(name, _TITLE)}", self.jobs, self)
+
+    def svg(self) -> str:
+        """Return the drawing of all graphs as they run, with their kernels in colours."""
+        plans = [job.compile().plan for job in self.jobs]
+        return view.stacked([(plan.graph, kernel_groups(plan)) for plan in plans])
+
+
+_FORMS = {".html": Profile.html, ".svg": Profile.svg, ".json": lambda p: json.dumps(p.trace())}
+_TITLE = 120         # letters of the names in the title of a page
+_HEAD = ("calls", "each", "share", "GB/s", "GFLOP/s", "roofline", "what", "lines")
+_WORDS = (6, 7)      # columns of words
 
 
 def _cells(row, total):
     each, w = row.each, row.work
-    time_ = f"{1e6 * each:.1f} us" if each < 1e-3 else f"{1e3 * each:.2f} ms"
     what = w.name if w.kind == "kernel" else f"{w.kind} {w.ops} -> {w.over}"
-    return (str(row.calls), time_, f"{100 * row.seconds / total:.1f} %", f"{w.bytes_moved / each / 1e9:.1f}" if each else "",
-            f"{w.flops / each / 1e9:.1f}" if each else "", "" if row.roofline is None else f"{100 * row.roofline:.0f} %", what,
+    roofline = "" if row.roofline is None else f"{100 * row.roofline:.0f} %"
+    return (str(row.calls), time_text(each), f"{100 * row.seconds / total:.1f} %",
+            f"{w.bytes_moved / each / 1e9:.1f}" if each else "", f"{w.flops / each / 1e9:.1f}" if each else "", roofline, what,
             w.text)
 
 
