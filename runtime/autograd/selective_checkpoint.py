@@ -69,7 +69,7 @@ def _names_of(f) -> frozenset:
     name = f.name if isinstance(f, Op) else f if isinstance(f, str) else getattr(f, "__name__", repr(f))
     name = name.removesuffix(".default")        # the default overload in PyTorch's names
     names = FUNCTIONS_OF.get(name, (name,))
-    if not OPS.keys() >= set(names):
+    if not set(OPS) >= set(names):
         near = difflib.get_close_matches(name, OPS, cutoff=0.5)
         raise ArgumentError(f"there is no operator {name!r} to keep results of{f'; there is {near[0]}' if near else ''}")
     return frozenset(names)

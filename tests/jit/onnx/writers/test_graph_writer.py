@@ -30,7 +30,7 @@ from samples import (
 NO_COUNTERPART = frozenset((
     "airy_ai", "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked",
     "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",
-    "cholesky_ex", "cofactor", "cofactor_slope", "complex", "conj", "conv_blocked", "conv_chain_blocked",
+    "cholesky_ex", "cholesky_solve", "cofactor", "cofactor_slope", "complex", "conj", "conv_blocked", "conv_chain_blocked",
     "conv_input_grad_blocked",
     "conv_last", "conv_last_input_grad", "conv_last_weight_grad",
     "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "digamma",
@@ -47,7 +47,8 @@ NO_COUNTERPART = frozenset((
     "row_scale", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "slogdet", "solve", "solve_ex",
     "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "trigamma",
     "zeta"))
-BODIES = {"of_pairs": "operator complex"}        # what is said of these: what their bodies are made of
+# Composites, with the operator of their bodies for which they are refused.
+BODIES = {"cholesky_solve": "solve_triangular", "of_pairs": "operator complex"}
 EXPORTED = sorted(n for n in SAMPLES if n not in NO_COUNTERPART and "random" not in OPS[n].traits)
 DTYPES = {"float": "float32", "any": "float32", "number": "float32", "int": "int64", "integral": "int64"}
 RUNTIME_LIMITS = {"max_pool"}       # ONNX Runtime loses nan in one-dimensional maximum pools
