@@ -35,10 +35,10 @@ def to_networkx(graph: Graph):
     """
     import networkx as nx
 
-    g = nx.MultiDiGraph(name=graph.name)
+    g, inside = nx.MultiDiGraph(name=graph.name), set(graph.nodes)      # (a node of another graph may make an input)
     g.add_nodes_from(graph.nodes)
     for n in graph.nodes:
-        g.add_edges_from((x.node, n, {"value": x}) for x in n.inputs if type(x) is Value and x.node is not None)
+        g.add_edges_from((x.node, n, {"value": x}) for x in n.inputs if type(x) is Value and x.node in inside)
     return g
 
 

@@ -158,6 +158,16 @@ class Tensor(ctypes.Structure):
                 ("shape", ctypes.c_int64 * MOST_DIMS)]
 
 
+def tensors(arrays):
+    """Return the arguments of a library for arrays, and keep them alive with it."""
+    made = (Tensor * len(arrays))()
+    made.arrays = arrays
+    for t, a in zip(made, arrays):
+        t.data, t.dtype, t.rank = a.ctypes.data, NUMBERS[a.dtype], a.ndim
+        t.shape[:a.ndim] = a.shape
+    return made
+
+
 class Caller:
     """A loaded library with correct arguments, whose calls may be changed.
 

@@ -16,7 +16,7 @@ from ingot.ir import dtype as dt
 from ingot.ir.draw.layout import Box, Net, arrange
 from ingot.ir.draw.view import dot, save, stacked, svg, to_networkx
 from ingot.ir.errors import GraphError
-from ingot.ir.graph.graph import Builder
+from ingot.ir.graph.graph import Builder, Graph
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise as ew
 
@@ -148,6 +148,12 @@ def test_networkx_has_an_edge_for_each_operand():
     assert list(nx_graph.nodes) == [matmul, expand, add, mul]
     edges = [(a, b, d["value"]) for a, b, d in nx_graph.edges(data=True)]
     assert edges == [(matmul, add, matmul.output), (expand, add, expand.output)]
+
+
+def test_networkx_has_the_nodes_of_the_graph_alone():
+    whole = deep(4)
+    tail = Graph("tail", (whole.nodes[1].outputs[0],), whole.nodes[2:], whole.outputs)
+    assert [*to_networkx(tail)] == [*tail.nodes]
 
 
 def test_networkx_is_not_imported_for_drawing():

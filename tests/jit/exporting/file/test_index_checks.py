@@ -1,7 +1,7 @@
 """Indices out of range: an exported model refuses what eager mode refuses, and gives what it gives, for each operator
 with indices.
 
-Models are loaded from files and run as C libraries (a slow test). On a GPU the same graphs run in `test_cuda_model.py`.
+Models are loaded from files, and run as C libraries (a slow test).
 """
 
 import ctypes
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ingot
-from c_misuse import Tensor, needs_linux_x86
+from c_misuse import needs_linux_x86, tensors
 from ingot import jit
 from ingot.ir.errors import IngotError
 
@@ -139,14 +139,6 @@ def test_files_refuse_what_eager_mode_refuses(name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NO_C])
 def test_c_libraries_refuse_what_eager_mode_refuses(name, tmp_path):
     library = ctypes.CDLL(jit.to_c(CASES[name][0], example(name), tmp_path / "model").shared)
-    numbers = {np.dtype(np.int32): 4, np.dtype(np.int64): 5, np.dtype(np.float32): 8}
-
-    def tensors(arrays):
-        made = (Tensor * len(arrays))()
-        for t, a in zip(made, arrays):
-            t.data, t.dtype, t.rank = a.ctypes.data, numbers[a.dtype], a.ndim
-            t.shape[:a.ndim] = a.shape
-        return made
 
     def run(arrays):
         outs = [np.zeros(r.shape, r.dtype) for r in listed(CASES[name][0](*example(name)))]

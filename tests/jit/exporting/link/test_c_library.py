@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from arm_emulator import Library
-from c_misuse import Tensor, needs_linux_x86
+from c_misuse import NUMBERS, needs_linux_x86, tensors
 from ingot import jit, nn
 from ingot.ir.errors import IngotError
 from ingot.ir.target import cpu, supports
@@ -22,15 +22,6 @@ EXAMPLE = Path(ingot.__file__).parent / "examples" / "c"
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc, gcc, clang) on this machine")
 pytestmark = needs_linux_x86
-NUMBERS = {np.dtype(np.bool_): 0, np.dtype(np.int64): 5, np.dtype(np.float32): 8, np.dtype(np.float64): 9}
-
-
-def tensors(arrays):
-    made = (Tensor * len(arrays))()
-    for t, a in zip(made, arrays):
-        t.data, t.dtype, t.rank = a.ctypes.data, NUMBERS[a.dtype], a.ndim
-        t.shape[:a.ndim] = a.shape
-    return made
 
 
 def mlp(seed=0):
