@@ -642,7 +642,7 @@ def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
 def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
     """Return the inverse of A, from its Cholesky factor."""
 def cholesky_solve(input, L, upper: builtins.bool = False, *, out=None) -> Tensor:
-    """Return the solution X of A @ X = input, from a Cholesky factor of A."""
+    """Return the solution X of A @ X = input, from one triangle of a Cholesky factor of A."""
 def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:

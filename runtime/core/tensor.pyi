@@ -375,7 +375,7 @@ class Tensor:
     def cholesky_inverse(self, upper: builtins.bool = False, *, out=None) -> Tensor:
         """Return the inverse of A, from its Cholesky factor."""
     def cholesky_solve(self, L, upper: builtins.bool = False, *, out=None) -> Tensor:
-        """Return the solution X of A @ X = input, from a Cholesky factor of A."""
+        """Return the solution X of A @ X = input, from one triangle of a Cholesky factor of A."""
     def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
     def clamp(self, min=None, max=None, *, out=None) -> Tensor:
