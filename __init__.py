@@ -4,6 +4,7 @@ import importlib as _importlib
 import sys as _sys
 
 from . import paths as _paths
+from .ir import shown_errors as _shown_errors
 from .ir.dtype import ALL as _DTYPES
 from .ir.errors import IngotError as IngotError
 from .ir.version import VERSION as _VERSION
@@ -21,6 +22,7 @@ _LATE = {"DeviceObjType": "types", "Event": "cuda", "Future": "futures", "GradSc
 _BUILT_WITH = frozenset({"has_lapack", "has_mkl", "has_mkldnn", "has_openmp"})
 
 _paths.install()
+_shown_errors.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 
 

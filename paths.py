@@ -9,6 +9,9 @@ import importlib.util
 import sys
 from collections import ChainMap
 from importlib.abc import Loader, MetaPathFinder
+from types import ModuleType
+
+from .ir.doors import give_doors
 
 PUBLIC = {
     "__config__": "runtime.namespaces.build_config",
@@ -244,6 +247,8 @@ PUBLIC = {
 PRIVATE: dict[str, str] = {}      # filled by `as_torch`
 _FILES = ChainMap(PUBLIC, PRIVATE)
 _PREFIX = __package__ + "."
+_REAL = frozenset(PUBLIC.values())
+_opened: set[str] = set()       # names of modules whose functions have doors
 
 
 def real_name(name: str) -> str | None:
@@ -277,6 +282,20 @@ def add_lookup(module, target_of, called: str) -> None:
     module.__getattr__ = find
 
 
+def _open(module) -> None:
+    """Give doors to the functions and classes of a public module, and of public modules among its attributes."""
+    if module.__name__ in _opened:
+        return
+    _opened.add(module.__name__)
+    give_doors(vars(module))
+    below = module.__name__ + "."
+    for value in [*vars(module).values()]:
+        if isinstance(value, ModuleType):
+            name = value.__name__
+            if name.startswith(below) or name.removeprefix(_PREFIX) in _REAL:
+                _open(value)
+
+
 class SameModule(Loader):
     """Loader of a module that exists under another name."""
 
@@ -290,6 +309,7 @@ class SameModule(Loader):
 
     def exec_module(self, module):
         module.__spec__ = self.own_spec
+        _open(module)
         for name, value in vars(module).items():      # importing a file keeps the function of its name
             file = sys.modules.get(f"{self.real}.{name}")
             if file is not None and file is not value:

@@ -41,7 +41,7 @@ def alert_not_deterministic(caller: str) -> None:
     message = f"{caller} does not have a deterministic implementation, but use_deterministic_algorithms(True) was called"
     if not is_deterministic_algorithms_warn_only_enabled():
         raise ArgumentError(message)
-    warn(message, stacklevel=3)
+    warn(message)
 
 
 def is_contiguous_or_false(a: Tensor) -> bool:
@@ -172,7 +172,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     else:
         raise ArgumentError(f"{mask_name} holds booleans or floating-point numbers, got {mask.dtype}")
     if not same:
-        warn(f"{mask_name} and {other_name} should be of one dtype", stacklevel=2)
+        warn(f"{mask_name} and {other_name} should be of one dtype")
     return mask
 
 

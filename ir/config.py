@@ -39,6 +39,7 @@ class Settings:
     cache_dir: str = switch("", "The folder of the compile cache (default: $XDG_CACHE_HOME/ingot or ~/.cache/ingot)")
     cache_size: float = switch(512.0, "How many MiB the compile cache may take; the least recently used entries go")
     read_limit: float = switch(256.0, "How many MiB the content of a file may take when it is read, besides 16 times its size")
+    traceback: str = switch("users", "'full' keeps ingot's own frames in tracebacks", ("users", "full"))
     num_threads: int = switch(0, "Threads of CPU kernels (0: what the affinity mask and the cgroup quota allow)")
     cuda_graphs: bool = switch(True, "0 launches the kernels of traced functions one by one instead of as CUDA graphs")
     cuda_tune: bool = switch(False, "1 tries configurations of GPU kernels on the device, and keeps the quickest on disk")

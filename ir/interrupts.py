@@ -10,7 +10,8 @@ import sys
 import types
 from typing import Any
 
-_LIBRARIES = frozenset((__package__.partition(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "triton"))
+LIBRARIES = frozenset(("llvmlite", "ml_dtypes", "networkx", "numpy", "triton"))           # that ingot calls
+_LIBRARIES = LIBRARIES | {__package__.partition(".")[0]}
 _STDLIB = sys.stdlib_module_names
 
 
@@ -26,8 +27,13 @@ def is_interrupt(error: BaseException, of_user: bool = False) -> bool:
     if not frames:
         return False
     if _is_library(frames[-1]):         # another thread gives a class alone, which has no text
-        return not error.args and type(error).__module__.partition(".")[0] not in _KNOWN
+        return not error.args and not is_library_class(type(error))
     return not of_user or not _handlers().isdisjoint([f.f_code for f in frames])
+
+
+def is_library_class(kind: type) -> bool:
+    """Return whether ingot or a library that it calls may raise exceptions of a class."""
+    return kind.__module__.partition(".")[0] in _KNOWN
 
 
 _KNOWN = _LIBRARIES | {"builtins"}

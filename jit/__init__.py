@@ -10,6 +10,7 @@ A room imports itself and the rooms before it.
 import importlib as _importlib
 from typing import TYPE_CHECKING
 
+from ..ir.doors import give_doors as _give_doors
 from .errors.errors import ExportError, NotFiniteError, TraceError, TracerWarning, TracingCheckError
 from .host.host_call import host
 
@@ -53,4 +54,5 @@ def __getattr__(name):
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_importlib.import_module(_LATE[name], __name__), name)
+    _give_doors({name: value})
     return value

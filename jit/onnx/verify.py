@@ -13,6 +13,7 @@ import numpy as np
 
 from ...ir.errors import IngotError
 from ...ir.symbols.substitute import condition_check
+from ...ir.tracebacks import user_level
 from ...runtime.core.tensor import wrap
 from ..errors.errors import ExportError, at
 from .model import from_onnx
@@ -112,7 +113,7 @@ def compare(checks: list, source):
         if fault and not check.may_fail:
             raise ExportError(fault)
         if fault:
-            warnings.warn(f"{fault}; it is good for sizes of 2 and more", stacklevel=4)
+            warnings.warn(f"{fault}; it is good for sizes of 2 and more", stacklevel=user_level())
 
 
 def _fault(model, check) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import config
+from ...ir.doors import door
 from ...ir.interrupts import is_interrupt
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
@@ -122,7 +123,7 @@ _GETENV = os.getenv.__code__
 _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
 _THREAD = threading.current_thread.__code__
 _FIND_MODULE = frozenset((importlib.import_module.__code__, importlib.util.find_spec.__code__))
-_FORWARD = run_forward.__code__
+_FORWARD = door(run_forward).__code__
 _APPLY = Function.apply.__func__.__code__       # type: ignore[attr-defined]
 # `apply` or a backward reads them.
 _OF_FUNCTIONS = "forward", "setup_context", "backward", "vjp", "jvp", "vmap", "generate_vmap_rule"

@@ -2,8 +2,8 @@
 
 import warnings
 
+from ...ir.tracebacks import user_level
 from ...runtime.core.specialized_calls import expecting_more
-from ...runtime.core.storage import user_level
 from ..errors.errors import (
     DisturbedError,
     ProxyError,

@@ -6,6 +6,7 @@ import warnings
 from ...ir import config
 from ...ir.blocks import Block
 from ...ir.errors import ArgumentError
+from ...ir.tracebacks import user_level
 from ...ir.weak_table import WeakTable
 from ...runtime.state.mode import tls
 from ..host.host_call import host
@@ -47,7 +48,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     if mode not in MODES:
         raise ArgumentError(f"compile: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
     if options:
-        warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=2)
+        warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=user_level())
     if disable or backend in EAGER:
         return model
     return wrapped(model, _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph))

@@ -7,10 +7,12 @@ import warnings
 from typing import Any
 
 from ...ir import config
+from ...ir.doors import door
 from ...ir.lazy import lazy
 from ...ir.locks import Turn
+from ...ir.tracebacks import user_level
 from ...passes.schedule import plan_steps
-from ...runtime.core.storage import user_level, user_line
+from ...runtime.core.storage import user_line
 from ...runtime.nn.base.module import Module
 from ...runtime.state.host_results import forget
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, Defaults, tls
@@ -65,6 +67,7 @@ class Traced:
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
 
+    @door
     def __call__(self, *args, **kwargs):
         quick = self._quick
         if quick is None:

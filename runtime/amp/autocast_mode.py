@@ -180,11 +180,10 @@ class autocast(Block):
 
     def _possible(self) -> bool:
         if not available(self.device):
-            warn(f"autocast: there is no {self.device} device here, so it does nothing", stacklevel=3)
+            warn(f"autocast: there is no {self.device} device here, so it does nothing")
             return False
         if self.fast_dtype not in LOW:
-            warn(f"autocast does not run in {self.fast_dtype}, only in bfloat16 and float16, so it does nothing",
-                 stacklevel=3)
+            warn(f"autocast does not run in {self.fast_dtype}, only in bfloat16 and float16, so it does nothing")
             return False
         return True
 

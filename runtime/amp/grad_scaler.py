@@ -57,7 +57,7 @@ class GradScaler:
     def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):
         if enabled and not available(str(device).partition(":")[0]):
-            warn(f"GradScaler: there is no {device} device here, so it does nothing", stacklevel=2)
+            warn(f"GradScaler: there is no {device} device here, so it does nothing")
             enabled = False
         if growth_factor <= 1:
             raise ArgumentError(f"growth_factor must be above 1, got {growth_factor}")

@@ -8,8 +8,10 @@ used, on the module or on a tensor, which has a `LateMethod` in its place. Funct
 import importlib
 import sys
 
+from ...ir.doors import give_doors, give_methods_doors
 from ...ir.locks import new_rlock
 from ..core import printing
+from ..core.tensor import Tensor
 from ..interop import numpy_ufuncs, tensor_protocols
 from .math import clamp, elementwise, matrix_products, python_operators, reductions
 from .register import modes_and_constants
@@ -50,6 +52,7 @@ def load_rest() -> bool:
         missing = [n for n in LATE if f"{_RUNTIME}.{n}" not in sys.modules]
         for name in missing:
             importlib.import_module(f"{_RUNTIME}.{name}")
+        give_doors(FUNCTIONS)
         _loaded = True
     return bool(missing)
 
@@ -62,3 +65,5 @@ def load_twins() -> None:
 for _name in NAMES:
     stand_for(_name, load_rest)
 FUNCTIONS.late = (load_rest, load_twins)
+give_doors(FUNCTIONS)
+give_methods_doors(Tensor)

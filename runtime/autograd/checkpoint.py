@@ -279,8 +279,7 @@ def detach_variable(inputs) -> tuple:
 def check_backward_validity(inputs) -> None:
     """Warn if no tensor among the inputs requires a gradient."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
-             stacklevel=3)
+        warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed")
 
 
 def _devices_of(trees):

@@ -5,6 +5,7 @@ import weakref
 from functools import partial, wraps
 from typing import Any
 
+from ...ir.doors import with_doors
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
@@ -214,6 +215,7 @@ class FunctionNode(Node):
             self.ctx._saved = Freed()
 
 
+@with_doors
 class Function:
     """Base of user-defined operations with static methods `forward` and `backward`, called as `MyFunction.apply(...)`.
 

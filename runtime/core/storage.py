@@ -4,13 +4,13 @@ import sys
 import threading
 import weakref
 from sys import getrefcount
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from ...ir.tracebacks import user_frame
+
 FEW_ALIASES = 16
-_PACKAGE = __name__.split(".")[0]
 
 
 class Storage:
@@ -154,9 +154,6 @@ def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
     return found if own else found.view(array.dtype)
 
 
-_BETWEEN = frozenset(("concurrent.futures.thread", "contextlib", "functools", "threading"))
-
-
 class _Background(threading.local):
     """The user's line that began the work of a thread."""
 
@@ -168,27 +165,5 @@ background = _Background()
 
 def user_line(depth: int = 1) -> tuple:
     """Return file and line of the nearest frame outside ingot and its decorators, from `depth` frames up."""
-    frame, _ = _user_frame(sys._getframe(depth))
+    frame, _ = user_frame(sys._getframe(depth))
     return background.line if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def user_level() -> int:
-    """Return the `stacklevel` with which the caller's warning names the user's line."""
-    return _user_frame(sys._getframe(1))[1]
-
-
-def _user_frame(frame: FrameType | None) -> tuple:
-    """Return (nearest frame outside ingot, its number counted from 1 at `frame`)."""
-    level = 1
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        inside = _inside.get(name)
-        if inside is None:
-            inside = _inside[name] = name == _PACKAGE or name.startswith(_PACKAGE + ".") or name in _BETWEEN
-        if not inside:
-            break
-        level, frame = level + 1, frame.f_back
-    return frame, level
-
-
-_inside: dict = {}      # by names of modules

@@ -5,6 +5,7 @@ import multiprocessing
 import multiprocessing.context
 from types import GenericAlias
 
+from ...ir.doors import with_doors
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from ..backends import accelerator
 from ..core.random import draw_key
@@ -193,6 +194,7 @@ class InProcess:
             raise StopIteration from None
 
 
+@with_doors
 class _BaseDataLoaderIter:
     """One pass over a loader."""
 
@@ -219,7 +221,7 @@ class _BaseDataLoaderIter:
         told = self._loader._IterableDataset_len_called
         if told is not None and self._batch_count > told:
             warn(f"this DataLoader has said that its length is {told}, but gave more batches: with workers, an "
-                 "IterableDataset must give each worker its own share (see get_worker_info)", stacklevel=2)
+                 "IterableDataset must give each worker its own share (see get_worker_info)")
         return pin_memory(batch) if self._pins else batch
 
 

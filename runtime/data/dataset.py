@@ -199,5 +199,5 @@ def _counts(fractions, total) -> list:
         counts[i % len(counts)] += 1
     for i, n in enumerate(counts):
         if n == 0:
-            warn(f"random_split: part {i} is empty", stacklevel=3)
+            warn(f"random_split: part {i} is empty")
     return counts

@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from ...ir.errors import IngotError
+from ...ir.shown_errors import shortened
 from ..cpu.calls.pool import set_num_threads
 from ..state.switches import question
 from .collate import Memory
@@ -81,7 +82,8 @@ class Failure:
     """Exception of a worker: the name of its class, and its traceback as text."""
 
     def __init__(self, worker: int, error: BaseException):
-        self.worker, self.text = worker, "".join(traceback.format_exception(error))
+        with shortened(error):
+            self.worker, self.text = worker, "".join(traceback.format_exception(error))
         self.module, self.name = type(error).__module__.replace("__mp_main__", "__main__"), type(error).__qualname__
 
     def error(self) -> Exception:

@@ -57,7 +57,7 @@ class Distribution:
         except NotImplementedError:
             bounds = {}
             warn(f"{type(self).__name__} does not define arg_constraints; give validate_args=False to say that there "
-                 "is nothing to check", stacklevel=3)
+                 "is nothing to check")
         for name, constraint in bounds.items():
             computed = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
             if constraints.is_dependent(constraint) or computed:

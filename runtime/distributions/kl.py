@@ -45,7 +45,7 @@ def _find(type_p, type_q):
     by_left, by_right = min(near), min(near, key=lambda pair: pair[::-1])
     if by_left != by_right:
         warn(f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl() for this pair",
-             RuntimeWarning, stacklevel=3)
+             RuntimeWarning)
     return _KL_REGISTRY[fitting[near.index(by_left)]]
 
 

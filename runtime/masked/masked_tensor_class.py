@@ -27,7 +27,7 @@ class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
         check(data, mask)
         if data.requires_grad:
             warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
-                 "as_masked_tensor()", stacklevel=3)
+                 "as_masked_tensor()")
         return masked(data.detach().clone().requires_grad_(bool(requires_grad)), mask.clone())
 
     def _refuse(self):

@@ -9,6 +9,7 @@ import tempfile
 import traceback
 
 from ...ir.errors import ArgumentError, IngotError
+from ...ir.shown_errors import shortened
 from ..state.forks import check_start_method
 
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
@@ -51,8 +52,8 @@ def _run(fn, index, args, directory):
         fn(index, *args)
     except KeyboardInterrupt:
         pass                        # the parent was interrupted as well and reports it
-    except Exception:
-        with open(_error_file(directory, index), "w", encoding="utf-8") as file:
+    except Exception as error:
+        with shortened(error), open(_error_file(directory, index), "w", encoding="utf-8") as file:
             file.write(traceback.format_exc())
         raise SystemExit(1) from None
 

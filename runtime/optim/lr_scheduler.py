@@ -117,8 +117,7 @@ class LRScheduler:
     def step(self, epoch=None):
         """Go to the next (or the given) epoch and set the rates."""
         if self._step_count == 1 and not self._stepped[0]:
-            warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
-                 stacklevel=2)
+            warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped")
         self._step_count += 1
         self._update_lr(epoch)
 

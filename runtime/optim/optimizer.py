@@ -298,7 +298,7 @@ class Optimizer:
                 self._repeats = True
             seen.add(id(p))
         if len(seen) < len(params):
-            warn("a parameter group names a parameter twice, which is updated twice at each step", stacklevel=5)
+            warn("a parameter group names a parameter twice, which is updated twice at each step")
 
     # Steps.
 

@@ -130,8 +130,7 @@ class Writer:
                 found.append([name, self._at(name, value)])
             except DTypeError:
                 self._path[:] = path
-                warn(f"save: the attribute {name!r} of a tensor holds a {type(value).__qualname__}; it is left out",
-                     stacklevel=2)
+                warn(f"save: the attribute {name!r} of a tensor holds a {type(value).__qualname__}; it is left out")
         return found
 
     def _array(self, a, cls, requires_grad):

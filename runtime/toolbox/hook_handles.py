@@ -15,4 +15,4 @@ def unserializable_hook(f):
 def warn_if_has_hooks(tensor):
     """Warn about a tensor whose hooks are lost when it is pickled."""
     if getattr(tensor, "_backward_hooks", None):
-        warn("hooks of a tensor are not pickled with it", stacklevel=2)
+        warn("hooks of a tensor are not pickled with it")

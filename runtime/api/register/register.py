@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ....ir.doors import door
 from ....ir.dtype import FLOAT_CHARS, can_cast
 from ....ir.errors import DTypeError, NoTensorError, kind_of
 from ....ir.opdef.op import Composite
@@ -65,7 +66,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
         if name is not None and ("<locals>" in fn.__qualname__ or not function):
             fn.__name__ = fn.__qualname__ = name
         general = renamed(fn, keywords or {}, checked or memoised or sees is not None)
-        public_function = memoise(general) if memoised else general if sees is None else viewing(sees, general)
+        public_function = door(memoise(general) if memoised else general if sees is None else viewing(sees, general))
         if function and (is_generated or public_function is not fn):
             _public_under(public_function, name or fn.__name__)
         for public in (name or fn.__name__, *names):
@@ -75,7 +76,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 put_method(public, public_function)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
-                writing = make_inplace(general, public, ops, public_function if memoised else general)
+                writing = door(make_inplace(general, public, ops, public_function if memoised else general))
                 put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from ....ir.blocks import block
+from ....ir.doors import with_door
 from ....ir.errors import DTypeError
 from ....ir.locks import new_rlock
 from ...core.tensor import Tensor
@@ -319,8 +320,8 @@ def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
     fn.__wrapped__ = getattr(fn, "__wrapped__", plain)          # parameters to show
     code = _looking_code(text, len(fn.__code__.co_freevars))
     means = {"kinds": KINDS, "plain": plain, "ask": _ask, "function": function or fn}
-    return code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
-                        co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname)
+    return with_door(code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
+                                  co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname))
 
 
 def start() -> None:

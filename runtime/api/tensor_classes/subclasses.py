@@ -42,7 +42,7 @@ def _new_class(cls, **options):
         return
     if "__torch_dispatch__" in vars(cls):
         warn(f"{cls.__name__}.__torch_dispatch__ is never asked: ingot has no operators below its public functions, "
-             "for which it asks __torch_function__", stacklevel=2)
+             "for which it asks __torch_function__")
     if issubclass(cls, _owned()) and getattr(own, "__func__", own) is torch_function:
         return                          # parameters are plain tensors to operators
     ask_class(cls)

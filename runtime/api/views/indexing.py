@@ -140,7 +140,7 @@ def _is_parts(key) -> bool:
     if not any(isinstance(k, (Tensor, *_ARRAYS)) for k in key):
         return False
     warn("a list of lists or tensors is read as a tuple of indices, as in PyTorch: write x[a, b] for x[[a, b]], or "
-         "x[tensor([a, b])] if it is to be one index", stacklevel=4)
+         "x[tensor([a, b])] if it is to be one index")
     return True
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from ....ir import config
 from ....ir.locks import new_lock
+from ....ir.tracebacks import user_level
 from .private_folder import TEMPORARY, PrivateFolder, UntrustedError
 
 try:
@@ -231,4 +232,4 @@ def _warn(error):
         text = f"the kernel cache is not used: {error}. INGOT_CACHE_DIR chooses another folder"
     else:
         text = f"the kernel cache cannot be written ({error}). Set INGOT_CACHE_DIR to a folder that can be"
-    warnings.warn(f"ingot: {text}. Kernels are compiled again in each process.", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"ingot: {text}. Kernels are compiled again in each process.", RuntimeWarning, stacklevel=user_level())

@@ -6,6 +6,8 @@ import time
 import traceback
 from functools import wraps
 
+from ....ir.shown_errors import shortened
+
 __all__ = ["record"]
 
 
@@ -14,8 +16,10 @@ def _write_error(error: BaseException):
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
+    with shortened(error):
+        text = traceback.format_exc()
     report = {"message": f"{type(error).__name__}: {error}",
-            "extraInfo": {"py_callstack": traceback.format_exc(), "timestamp": str(int(time.time()))}}
+              "extraInfo": {"py_callstack": text, "timestamp": str(int(time.time()))}}
     with open(path, "w") as file:
         json.dump({"message": report}, file)
 

@@ -216,7 +216,7 @@ class _BackwardHooks:
         """Return the result; its differentiable tensors pass through one node."""
         if not isinstance(result, (Tensor, tuple)):
             warn("full backward hooks are called for modules that return a tensor or a tuple of tensors; "
-                 f"{type(self.module).__name__} returned {type(result).__name__}", stacklevel=4)
+                 f"{type(self.module).__name__} returned {type(result).__name__}")
         listed = result if isinstance(result, tuple) else (result,)
         if not any(isinstance(t, Tensor) for t in listed):
             return result

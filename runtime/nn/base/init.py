@@ -56,8 +56,7 @@ def _normal_cdf(x):
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Fill with normal values truncated to [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warn("the mean is more than 2 std from [a, b] in trunc_normal_; the distribution of values may be wrong",
-             stacklevel=2)
+        warn("the mean is more than 2 std from [a, b] in trunc_normal_; the distribution of values may be wrong")
     low, high = _normal_cdf((a - mean) / std), _normal_cdf((b - mean) / std)
     tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
     return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
@@ -145,7 +144,7 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
 
 def _is_empty(tensor, name):
     if 0 in tensor.shape:
-        warn(f"{name} on a tensor without elements does nothing", stacklevel=3)
+        warn(f"{name} on a tensor without elements does nothing")
         return True
     return False
 
@@ -207,7 +206,7 @@ def _deprecated(fn):
     name = fn.__name__.rstrip("_")
 
     def old(*args, **kwargs):
-        warn(f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning, stacklevel=2)
+        warn(f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning)
         return fn(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = name

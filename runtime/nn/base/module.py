@@ -2,6 +2,7 @@
 
 from types import FunctionType
 
+from ....ir.doors import door, give_methods_doors
 from ....ir.errors import ArgumentError, DTypeError, IngotError
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
@@ -11,7 +12,7 @@ from ...state.structure import Structure, Table
 from .conversion import ConversionMethods
 from .hooks import *  # noqa: F403  (functions that `nn.modules.module` has, too)
 from .hooks import BUFFER_HOOKS, GLOBAL, MODULE_HOOKS, PARAMETER_HOOKS, HookMethods, Hooks, after_hooks, call_with_hooks
-from .input_errors import refuse_mistaken
+from .input_errors import explain
 from .parameter import Buffer, Parameter, is_lazy
 from .state_dict import StateMethods
 
@@ -54,6 +55,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     def __init_subclass__(cls, **options):
         """Keep functions of tensors in a class (`conv = ingot.conv2d`) as functions, not methods."""
         super().__init_subclass__(**options)
+        give_methods_doors(cls)
         for name, value in [*vars(cls).items()]:
             if type(value) is FunctionType and _is_public(value):
                 setattr(cls, name, staticmethod(value))
@@ -71,20 +73,21 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         raise NoForward(f"{type(self).__name__} does not define forward()")
 
     def __call__(self, *args, **kwargs):
-        own = self._hooks       # inlined truth of hooks: two calls fewer per module
-        if (own.forward or own.forward_pre or own.backward or own.backward_pre
-                or GLOBAL.forward or GLOBAL.forward_pre or GLOBAL.backward or GLOBAL.backward_pre):
-            return call_with_hooks(self, args, kwargs)
         try:
+            own = self._hooks       # inlined truth of hooks: two calls fewer per module
+            if (own.forward or own.forward_pre or own.backward or own.backward_pre
+                    or GLOBAL.forward or GLOBAL.forward_pre or GLOBAL.backward or GLOBAL.backward_pre):
+                return call_with_hooks(self, args, kwargs)
             return self.forward(*args, **kwargs)
-        except (AttributeError, TypeError) as error:
-            refuse_mistaken(self, args, error)
+        except Exception as error:
+            explain(self, args, error)
             raise
 
     _call_impl = _wrapped_call_impl = __call__      # for subclasses that define another __call__
 
     # Attributes.
 
+    @door
     def __getattr__(self, name):
         own = self.__dict__
         try:

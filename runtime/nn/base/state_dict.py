@@ -245,7 +245,7 @@ def _load_one(module, name, t, value, key, assign, errors):
         return
     if t.is_meta and not value.is_meta:
         warn(f"load_state_dict: {key} is on the meta device, where nothing can be copied to; pass assign=True to take "
-             "the given tensors, or call to_empty() before", stacklevel=2)
+             "the given tensors, or call to_empty() before")
     try:
         with no_grad():
             if type(t) not in PARTS and type(value) not in PARTS:

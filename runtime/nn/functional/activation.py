@@ -181,7 +181,7 @@ def logsigmoid(input, *, out=None):
 def _implied_dim(name, ndim):
     """Return the default dimension of softmax: 0 for 0, 1 and 3 dimensions, else 1."""
     tls.m.only_now()
-    warn(f"{name} without dim is deprecated; say which dimension", stacklevel=3)
+    warn(f"{name} without dim is deprecated; say which dimension")
     return 0 if ndim in (0, 1, 3) else 1
 
 

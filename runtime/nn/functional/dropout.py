@@ -106,8 +106,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Drop whole channels of inputs (N, C, H, W). An input of 3 dimensions is (N, C, L), with a warning."""
     if input.ndim == 3:
-        warn("dropout2d: an input of 3 dimensions is taken as (N, C, L), as by dropout1d, and not as (C, H, W)",
-             stacklevel=2)
+        warn("dropout2d: an input of 3 dimensions is taken as (N, C, L), as by dropout1d, and not as (C, H, W)")
     elif input.ndim != 4:
         _warn_of_dims("dropout2d", input, "4 dimensions")
     return _apply(_drop, "dropout2d", input, p, training, inplace, _channel_shape)
@@ -121,5 +120,4 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 
 def _warn_of_dims(name, input, expected):
-    warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {tuple(input.shape)}",
-         stacklevel=3)
+    warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {tuple(input.shape)}")

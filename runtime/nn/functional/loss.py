@@ -39,7 +39,7 @@ def reduction_of(reduction, size_average=None, reduce=None):
     """Return the name of a reduction, also from the two old flags."""
     if size_average is not None or reduce is not None:
         tls.m.only_now()
-        warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
+        warn("size_average and reduce are deprecated; use reduction=")
         if reduce is not None and not reduce:
             return "none"
         return "mean" if size_average is None or size_average else "sum"
@@ -64,7 +64,7 @@ def _common_dtype(input, target, name):
     if target.shape != input.shape:
         tls.m.only_now()
         warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
-             "broadcast, which is likely to give wrong results", stacklevel=3)
+             "broadcast, which is likely to give wrong results")
     return _promote_broadcast(input, target)
 
 
@@ -246,7 +246,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     reduction = "sum" if mean_over_batch else reduction_of(reduction, size_average, reduce)
     if reduction == "mean":
         tls.m.only_now()
-        warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence", stacklevel=2)
+        warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence")
     if not target.dtype.is_inexact:
         target = to_dtype(target, input.dtype)
     if log_target:

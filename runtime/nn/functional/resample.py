@@ -71,19 +71,19 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """Call interpolate, under its old name."""
-    warn("upsample is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    warn("upsample is the old name of interpolate", DeprecationWarning)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """Call interpolate with mode nearest."""
-    warn("upsample_nearest is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    warn("upsample_nearest is the old name of interpolate", DeprecationWarning)
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """Call interpolate with mode bilinear and aligned corners."""
-    warn("upsample_bilinear is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    warn("upsample_bilinear is the old name of interpolate", DeprecationWarning)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

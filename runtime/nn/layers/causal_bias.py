@@ -28,7 +28,7 @@ class CausalBias(Tensor):
         after = seq_len_kv - seq_len_q if variant == CausalVariant.LOWER_RIGHT else 0
         if after < 0:
             warn(f"of {seq_len_q} queries and {seq_len_kv} keys the first {-after} queries see no key, so attention "
-                 "gives zeros for them", stacklevel=3)
+                 "gives zeros for them")
         t = over(cls, FUNCTIONS["ones"](seq_len_q, seq_len_kv, dtype=dt.bool_).tril(after))
         t.variant, t.seq_len_q, t.seq_len_kv = variant, seq_len_q, seq_len_kv
         return t

@@ -77,7 +77,7 @@ class RNNBase(Module):
             raise ArgumentError("need input_size > 0, hidden_size > 0, num_layers > 0 and 0 <= proj_size < hidden_size, got "
                                 f"{input_size}, {hidden_size}, {num_layers} and {proj_size}")
         if dropout and num_layers == 1:
-            warn("dropout stands between layers and num_layers is 1, so it does nothing", stacklevel=3)
+            warn("dropout stands between layers and num_layers is 1, so it does nothing")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size

@@ -50,7 +50,7 @@ def gather(tensors, dim=0, destination=None, *, out=None):
     """Concatenate tensors along a dim on one device, by default the current accelerator; numbers become a vector."""
     tensors = list(tensors)
     if all(t.ndim == 0 for t in tensors) and dim == 0:
-        warn("gather along dim 0 got tensors without dims; it gives a vector of them", stacklevel=2)
+        warn("gather along dim 0 got tensors without dims; it gives a vector of them")
         tensors = [t.unsqueeze(0) for t in tensors]
     if out is not None:
         return FUNCTIONS["cat"]([t.to(out.device) for t in tensors], dim, out=out)

@@ -26,7 +26,7 @@ def _as_list(parameters, name) -> list:
     """Return the parameters as a list, with a warning for an exhausted iterator."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     if not listed and isinstance(parameters, Iterator):
-        warn(f"{name} got an iterator that is at its end, so no gradient is clipped", stacklevel=4)
+        warn(f"{name} got an iterator that is at its end, so no gradient is clipped")
     return listed
 
 

@@ -20,7 +20,7 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
     if mesh.ndim != 1:
         raise ArgumentError(f"parallelize_module takes a mesh of one dim, got {mesh}; mesh['tp'] is a dim of it")
     if parallelize_plan is None:
-        warn("parallelize_module without a parallelize_plan does nothing", stacklevel=2)
+        warn("parallelize_module without a parallelize_plan does nothing")
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
@@ -31,7 +31,7 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
     for path, style in parallelize_plan.items():
         named = _named(module, path)
         if not named:
-            warn(f"parallelize_module: no module is called {path!r}", stacklevel=2)
+            warn(f"parallelize_module: no module is called {path!r}")
         for part in named:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
     return module

@@ -1,0 +1,166 @@
+"""Doors: public functions from which an exception leaves without ingot's frames.
+
+`door(fn)` appends an exception handler to the code of a function, as `try: ... except: left(); raise` around its body would.
+`left` shortens the traceback, and Python adds no entry for a frame that raises again. So the function vanishes from
+tracebacks for every reader of them: `logging`, `traceback`, debuggers, test runners. A wrapper would cost a frame at each
+call, and a handler in the source of each of 2,000 functions would hide what they do. A handler in the code costs nothing
+until something is raised.
+
+The interpreter compiles the handler, so its instructions are those of this version. Generators have no door: they run in the
+frame of the loop that calls them. A Python newer than `_LAST_KNOWN`, whose exception tables were not checked, gets no doors.
+Tracebacks are then shortened where they are shown (`ir/shown_errors.py`).
+"""
+
+import dis
+import sys
+import types
+import warnings
+import weakref
+from functools import cache, lru_cache
+from typing import Any
+
+from .tracebacks import is_own_module, left
+
+_LAST_KNOWN = (3, 15)
+_GENERATORS = 0x20 | 0x80 | 0x200         # flags of generators, coroutines and asynchronous generators
+_OF_FUNCTIONS = 0x1 | 0x2                # flags of functions, which class bodies lack
+_UNIT = 2                                 # bytes of an instruction without arguments
+_NO_LINE = 0xF8                           # an entry of a line table: up to 8 units that belong to no line
+_LONGEST = 8
+_TEMPLATE = """
+def template():
+    try:
+        body()
+    except:
+        "left"()
+        raise
+"""
+
+
+def door(fn):
+    """Let exceptions leave a function without ingot's frames. Return the function, so this is a decorator."""
+    if type(fn) is types.FunctionType:
+        fn.__code__ = with_door(fn.__code__)
+    return fn
+
+
+def give_doors(space: dict) -> None:
+    """Give a door to the functions of ingot in a namespace, and to the methods of its classes."""
+    for value in [*space.values()]:
+        if isinstance(value, type):
+            if is_own_module(value.__module__):
+                give_methods_doors(value)
+        elif type(value) is types.FunctionType and is_own_module(value.__module__ or ""):
+            door(value)
+
+
+def with_doors(cls: type) -> Any:
+    """Give doors to the public methods of a class. Return the class, so this is a decorator."""
+    give_methods_doors(cls)
+    return cls
+
+
+def give_methods_doors(cls: type) -> None:
+    """Give a door to the public methods and properties of a class, and of its bases that are ingot's."""
+    for base in cls.__mro__:
+        if base in _finished or not is_own_module(base.__module__):
+            continue
+        _finished.add(base)
+        for name, value in vars(base).items():
+            if name[0] == "_" and (name[:2] != "__" or name in _WITHOUT):
+                continue
+            if type(value) is property:
+                door(value.fget)
+                door(value.fset)
+            else:
+                door(getattr(value, "__func__", value))
+
+
+_finished: weakref.WeakSet = weakref.WeakSet()
+_WITHOUT = frozenset(("__getattr__", "__getattribute__", "__del__"))        # `hasattr` calls the first two, and must stay quick
+
+
+def with_door(code: types.CodeType) -> types.CodeType:
+    """Return code with a handler around the whole of it; the code itself if it is a generator's, or has a handler."""
+    constants, flags = code.co_consts, code.co_flags
+    if flags & _GENERATORS or left in constants or len(constants) > 255 or sys.version_info[:2] > _LAST_KNOWN:
+        return code
+    constants = tuple([with_door(c) if type(c) is types.CodeType and _is_function(c) else c for c in constants])
+    instructions, after, ending, stack = _handler(len(constants))
+    text = code.co_code
+    end = len(text) // _UNIT
+    table = code.co_exceptiontable
+    return code.replace(
+        co_code=text + instructions, co_consts=(*constants, left), co_stacksize=max(code.co_stacksize, stack),
+        co_linetable=code.co_linetable + after,
+        co_exceptiontable=(_covered(table, end) if table else _entry(0, end, end, 0)) + _entry(end, ending, end + ending, 3))
+
+
+def _is_function(code: types.CodeType) -> bool:
+    """Return whether code inside of a function is that of a function that it may return, as `vmap` does."""
+    return code.co_flags & _OF_FUNCTIONS == _OF_FUNCTIONS and code.co_name[0] != "<"
+
+
+@cache
+def _handler(constant: int) -> tuple:
+    """Return (instructions, their line table, units before those that end the handler itself, stack) of a handler that finds
+    `left` among the constants. An exception in the handler ends it: depth 1 and a flag, so 3 in the exception table."""
+    made, at, after, ending, stack = _compiled()
+    return made[:at] + bytes((constant,)) + made[at + 1:], after, ending, stack
+
+
+@cache
+def _compiled() -> tuple:
+    """Return the handler of `_TEMPLATE`, with the position of the number of the constant that is called."""
+    names: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)          # a text is called
+        exec(compile(_TEMPLATE, "<a door of ingot>", "exec"), names)
+    code = names["template"].__code__
+    (_, _, start, _), (_, ending, _, _) = _entries(code.co_exceptiontable)
+    load = next(i.offset for i in dis.get_instructions(code) if i.opname == "LOAD_CONST" and i.argval == "left")
+    made = code.co_code[start * _UNIT:]
+    return made, load + 1 - start * _UNIT, _without_lines(len(made) // _UNIT), ending, code.co_stacksize
+
+
+def _without_lines(units: int) -> bytes:
+    whole, rest = divmod(units, _LONGEST)
+    return bytes([_NO_LINE | (_LONGEST - 1)] * whole + ([_NO_LINE | (rest - 1)] if rest else []))
+
+
+# Exception tables: (start, length, target, depth and a flag) of ranges in order, in numbers of 6 bits a byte.
+
+
+def _entries(table: bytes) -> list:
+    numbers: list = []
+    for byte in table:
+        if numbers and numbers[-1][1]:
+            numbers[-1] = numbers[-1][0] << 6 | byte & 0x3F, byte & 0x40
+        else:
+            numbers.append((byte & 0x3F, byte & 0x40))
+    values = [number for number, _ in numbers]
+    return [tuple(values[i:i + 4]) for i in range(0, len(values), 4)]
+
+
+@lru_cache(1024)
+def _entry(*numbers: int) -> bytes:
+    made = bytearray()
+    for number in numbers:
+        shift = 6 * ((max(number.bit_length(), 1) - 1) // 6)
+        while shift >= 0:
+            made.append(number >> shift & 0x3F | (0x40 if shift else 0))
+            shift -= 6
+    made[0] |= 0x80
+    return bytes(made)
+
+
+def _covered(table: bytes, end: int) -> bytes:
+    """Return a table in which a handler at `end` takes all that no other one takes."""
+    made, at = bytearray(), 0
+    for start, length, target, depth in [*_entries(table), (end, 0, 0, 0)]:
+        if start > at:
+            made += _entry(at, start - at, end, 0)
+        if length:
+            made += _entry(start, length, target, depth)
+        at = start + length
+    return bytes(made)

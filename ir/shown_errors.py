@@ -1,0 +1,70 @@
+"""Errors where they are shown: uncaught ones of a program or a thread, text that another process gets, IPython.
+
+Doors (`ir/doors.py`) shorten what leaves public functions. The functions here shorten all else, for as long as it is shown.
+Debuggers that look at the error afterwards have all frames.
+"""
+
+import sys
+import threading
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from .config import current
+from .errors import IngotError
+from .tracebacks import chain_of, entries_of, is_own, shorten, users_part
+
+
+@contextmanager
+def shortened(error: BaseException | None):
+    """Drop ingot's frames from an exception, and from all that it came from, inside of the block."""
+    before = [] if error is None else [(e, e.__traceback__, e.__cause__, e.__context__, e.__suppress_context__)
+                                       for e in chain_of(error)]
+    try:
+        for e, trace, *_ in before:
+            shorten(e)
+            if e.__traceback__ is None:         # ingot's own program: `python -m ingot`
+                e.__traceback__ = trace
+        yield
+    finally:
+        for e, trace, cause, context, suppress in before:
+            e.__traceback__, e.__cause__, e.__context__, e.__suppress_context__ = trace, cause, context, suppress
+
+
+def install() -> None:
+    """Shorten what `sys.excepthook` and `threading.excepthook` show, through the hooks that are set now; once."""
+    if not _installed:
+        _installed.append(True)
+        sys.excepthook = partial(_show, sys.excepthook)
+        threading.excepthook = partial(_show_of_thread, threading.excepthook)
+        IngotError._render_traceback_ = property(_renderer)         # type: ignore[attr-defined]
+
+
+_installed: list[bool] = []
+
+
+def _show(before, kind, error, trace) -> None:
+    """Show an uncaught exception by the hook that was set before."""
+    with shortened(error):
+        before(kind, error, error.__traceback__ if error is not None and trace is not None else trace)
+
+
+def _show_of_thread(before, args) -> None:
+    """Show an uncaught exception of a thread by the hook that was set before."""
+    with shortened(args.exc_value):
+        trace = None if args.exc_value is None else args.exc_value.__traceback__
+        before(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace, args.thread)))
+
+
+def _renderer(error: IngotError) -> Any:
+    """Return what IPython calls for the lines of an error that left ingot by no door; there is none for others."""
+    trace = error.__traceback__
+    if current().traceback == "full" or not any(is_own(entry.tb_frame) for entry in entries_of(trace)):
+        raise AttributeError("_render_traceback_")
+    return partial(_rendered, error, users_part(trace) or trace)
+
+
+def _rendered(error, trace) -> list:
+    shell: Any = sys.modules["IPython"].get_ipython()        # type: ignore[attr-defined]
+    with shortened(error):
+        return shell.InteractiveTB.structured_traceback(type(error), error, trace, tb_offset=shell.InteractiveTB.tb_offset)
