@@ -85,6 +85,11 @@ class _BlockOf(Block):
     def _recreate_cm(self):
         return _BlockOf(*self._call)
 
+    def __repr__(self):
+        function, args, kwargs = self._call
+        words = [*map(repr, args), *[f"{name}={value!r}" for name, value in kwargs.items()]]
+        return f"<{function.__name__}({', '.join(words)}) for a with block>"
+
     def around(self):
         function, args, kwargs = self._call
         return function(*args, **kwargs)

@@ -24,6 +24,20 @@ def clipped(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 
+def described(thing, **shown) -> str:
+    """Return the class of an object with some of its properties, in one line: `StepLR(step_size=3, last_epoch=0)`."""
+    words = ", ".join([f"{name}={value!r}" for name, value in shown.items()])
+    return clipped(f"{type(thing).__name__}({words})", COLUMNS)
+
+
+def length_of(thing) -> int | str:
+    """Return the length of an object; "unknown" if it has none to tell."""
+    try:
+        return len(thing)
+    except (TypeError, NotImplementedError, AttributeError):
+        return "unknown"
+
+
 def counted(n: int, what: str) -> str:
     """Return a number with a noun: `1 kernel`, `2 kernels`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"

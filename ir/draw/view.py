@@ -23,7 +23,7 @@ from .drawing import (
     items_of,
 )
 from .layout import Net, arrange
-from .tables import markup
+from .tables import html_text, markup
 
 Groups = Mapping[str, Sequence[Node]] | None
 
@@ -223,6 +223,22 @@ def _with_tags(part, items):
 
 def _tag_name(item, value):
     return item.anchor if len(item.makes) == 1 else f"{item.anchor}.{value.index}"
+
+
+# Notebooks.
+
+MOST_DRAWN = 120      # nodes of a graph that a notebook shows as a drawing; a larger one is text
+
+
+def html(graph: Graph) -> str:
+    """Return the HTML of a graph for a notebook: the `_repr_html_` of graphs. Drawings of one page need different names."""
+    if len(graph.nodes) > MOST_DRAWN:
+        return html_text(str(graph), "print(graph)", repr(graph))
+    drawn = svg(graph, mark=f"g{id(graph):x}-")
+    return f"<div role='figure' aria-label='{markup(repr(graph))}' style='overflow: auto; max-height: 40em'>{drawn}</div>"
+
+
+Graph._repr_html_ = html      # type: ignore[attr-defined]    # graphs lie below drawings
 
 
 def save(graph: Graph, path, groups: Groups = None):

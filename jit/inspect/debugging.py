@@ -34,6 +34,9 @@ class debug:
     def __enter__(self):
         return self
 
+    def __repr__(self):
+        return f"<jit.debug(nan=True): {'on' if self._observer in OBSERVERS else 'off'}>"
+
     def __exit__(self, *exc):
         for found in (OPEN_PROFILES, OBSERVERS):
             if self._observer in found:

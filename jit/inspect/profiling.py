@@ -33,6 +33,7 @@ from ...runtime.api.register.process_settings import get_num_threads
 from ...runtime.state.mode import OPEN_PROFILES
 from ..errors.errors import TraceError
 from .page import kernel_groups, page, time_text
+from .shown import Listed
 from .work import Work, works_of
 
 timed = lazy(__package__, "...runtime.cpu.graph.timed")
@@ -40,7 +41,7 @@ peaks = lazy(__package__, "...runtime.cpu.calls.peaks")
 _REPEATS = 5     # runs on made-up values, of which the quickest counts
 
 
-@dataclass
+@dataclass(repr=False)
 class Row:
     """One step of a compiled graph: its work, count of runs and total seconds. `roofline` is its share of the speed that the
     machine's peaks of arithmetic and memory allow; above 1 where data was in caches."""
@@ -48,6 +49,9 @@ class Row:
     work: Work
     calls: int = 0
     seconds: float = 0.0
+
+    def __repr__(self):
+        return f"<{counted(self.calls, 'call')} of {time_text(self.each)}: {repr(self.work)[1:-1]}>"
 
     @property
     def each(self) -> float:
@@ -72,18 +76,18 @@ class Profile:
     in nanoseconds."""
 
     def __init__(self):
-        self.events: list = []
+        self.events: list = Listed()
         self._rows: dict = {}      # job -> {step of its plan: Row}
         self._lock = new_lock()
 
     @property
     def rows(self) -> list:
         """A Row for each step of each compiled graph that ran."""
-        return [row for rows in self._rows.values() for row in rows.values()]
+        return Listed([row for rows in self._rows.values() for row in rows.values()])
 
     @property
     def jobs(self) -> list:
-        return list(self._rows)
+        return Listed(self._rows)
 
     def run(self, job, compiled, arrays) -> list:
         """Run a job's compiled graph with times, for every open profile."""
@@ -113,8 +117,8 @@ class Profile:
 
     def nothing(self) -> str:
         """Say what a profile without rows may lack."""
-        return ("No compiled code ran. A traced function is recorded at its first call and compiled at its second one: call it "
-                "before the profile begins. ingot.profiler times eager operators.")
+        return ("No compiled code ran. A traced function is recorded at its first call and compiled at its\n"
+                "second one: call it twice before the profile begins. ingot.profiler times eager operators.")
 
     def _table(self) -> list:
         """Return the rows of the table, the longest times first."""
@@ -147,8 +151,10 @@ class Profile:
         path = Path(path)
         write = _FORMS.get(path.suffix.lower())
         if write is None:
-            close = difflib.get_close_matches(path.suffix, _FORMS, 1, 0.5) if path.stem else []
+            close = difflib.get_close_matches(path.suffix, _FORMS, 1, 0.6)
             hint = f"; did you mean {path.stem + close[0]!r}?" if close else ""
+            if path.name in _FORMS:
+                hint = "; put a name before the ending"
             raise ValueError("a profile is saved as .html (a page), .svg (a drawing) or .json (a timeline), got "
                              f"{path.name!r}{hint}")
         if not path.parent.is_dir():

@@ -11,6 +11,7 @@ from ...ir.graph.printer import format_line, format_node
 from ...ir.lazy import lazy
 from ...passes.schedule.batched_launches import EndStep, ManyStep
 from ...passes.schedule.plan_steps import Call, Fused, Product, Run
+from .shown import Graphs, Kernel, Kernels, Stages
 from .work import work_of
 
 program = lazy(__package__, "...runtime.cpu.graph.program")
@@ -37,12 +38,12 @@ def jobs_of(entries) -> list:
     return list(found)
 
 
-def graphs(jobs) -> dict:
+def graphs(jobs) -> Graphs:
     """Return {name of the job: {"recorded" or name of a pass: the graph after it}}. Passes that ran twice have a number."""
-    found: dict = {}
+    found = Graphs()
     for job in jobs:
         job.compile()
-        stages = found[_unique(job.region.name, found)] = {}
+        stages = found[_unique(job.region.name, found)] = Stages()
         for step in job.steps:
             if step.changed:
                 stages[_unique(step.name, stages)] = step.graph
@@ -55,10 +56,10 @@ def _unique(name, taken):
     return next(f"{name}_{n}" for n in itertools.count(2) if f"{name}_{n}" not in taken)
 
 
-def kernels(jobs) -> dict:
+def kernels(jobs) -> Kernels:
     """Return {kernel: (what it computes, its code)}: text of a fused kernel, or the operation of another one; LLVM IR for this
     machine."""
-    found: dict = {}
+    found = Kernels()
     for job in jobs:
         found.update(kernels_of(job.compile()))
     return found
@@ -69,9 +70,11 @@ def kernels_of(compiled) -> dict:
     found: dict = {}
     for step in [s for run in compiled.plan.steps if type(run) is Run for s in run.steps]:
         if type(step) is Fused:
-            found[step.lowered.kernel.name] = str(step.lowered.kernel), str(program.kernel_text(step.lowered))
+            w, text = work_of(step, True), str(program.kernel_text(step.lowered))
+            found[w.name] = Kernel(str(step.lowered.kernel), text, f"{w.ops} over {w.over}")
         else:
-            found.update({name: (format_node(step.node), compiler.text_at(address)) for name, address in _routines(step)})
+            node = format_node(step.node)
+            found.update({name: Kernel(node, compiler.text_at(address), node) for name, address in _routines(step)})
     return found
 
 

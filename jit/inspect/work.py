@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...ir.draw.tables import clipped
 from ...ir.graph.graph import Value
 from ...ir.graph.printer import format_line
 from ...ir.opdef.op import operations
@@ -13,7 +14,7 @@ from ...passes.schedule.device_plan import KernelStep, ProductStep
 from ...passes.schedule.plan_steps import Fused, Product, Run
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Work:
     """One step of a plan.
 
@@ -46,6 +47,10 @@ class Work:
         object.__setattr__(self, "lines", tuple(dict.fromkeys([n.line for n in self.nodes if n.line])))
         modules = dict.fromkeys([module_of(n.line) for n in self.nodes])
         object.__setattr__(self, "modules", tuple([m for m in modules if m]))
+
+    def __repr__(self):
+        name = f"{self.kind} {self.name}" if self.kind == "kernel" else self.kind
+        return f"<{name}: {clipped(self.ops, 48)} over {clipped(self.over, 32)}>"
 
     @property
     def bytes_moved(self) -> int:

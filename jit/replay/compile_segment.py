@@ -14,6 +14,7 @@ import numpy as np
 
 from ...ir import config
 from ...ir.cached_property import cached_property
+from ...ir.draw.tables import counted
 from ...ir.graph.graph import Builder, Graph, Value
 from ...ir.lazy import lazy
 from ...ir.locks import new_lock
@@ -175,6 +176,10 @@ class Job:
         self._is_new: bool | None = None     # whether no other job had compiled the same graph, once that is known
         self.seconds = 0.0
         self._lock = new_lock()
+
+    def __repr__(self):
+        state = "not compiled" if self.compiled is None else f"compiled in {1e3 * self.seconds:.0f} ms"
+        return f"<job {self.region.name}: {counted(len(self.region.nodes), 'recorded operation')}, {state}>"
 
     @property
     def steps(self) -> list:

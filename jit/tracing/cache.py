@@ -49,6 +49,12 @@ class Cache:
         with self.lock:
             return list(dict.fromkeys([e for known in self.entries.values() for e, _ in known]))
 
+    def count(self) -> int:
+        """Return the number of entries, also of those that replayed nothing yet."""
+        with self.lock:
+            symbolic = [e for family in self._families.values() for e in family.entries]
+        return len(dict.fromkeys([*self.all_entries(), *symbolic]))
+
     @cached_property
     def _parameters(self) -> tuple:
         return parameters_of(self._fn)

@@ -2,10 +2,12 @@
 
 from collections import Counter
 
+from ...ir.draw.tables import counted
 from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ..guards.guard_code import quick_check
 from ..guards.memory_order import is_written_unchecked, memory_order, overlapping
+from ..inspect import report
 from ..proxies.data_sizes import conditions_before_call, hints_before_call
 from ..recorder.recording import base_of
 from ..replay.segment_tree import Tree
@@ -40,6 +42,11 @@ class Entry:
         self.locks: tuple = ()          # that each call holds
         self.apart_objects: dict = {}   # id -> one that no other argument may be
         self._demand(recording, guards)
+
+    def __repr__(self):
+        sizes = "fixed sizes" if self.symbols is None else f"symbolic sizes, recorded for {self.symbols.text()}"
+        names = ", ".join(dict.fromkeys([job.region.name for job in report.jobs_of([self])]))
+        return f"<entry of {sizes}: {counted(len(self.guards), 'guard')}; {names}>"
 
     def add(self, recording, guards) -> bool:
         """Add a path that was recorded while this entry applied; return False if it begins in another way. Its conditions hold

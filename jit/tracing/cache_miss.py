@@ -192,7 +192,11 @@ class MissHandler:
     def record(self, call, family):
         """Run the function eagerly, record it, and return its result; `call.met` holds the entries that lack this path."""
         start = self.limit.clock()
-        result, why, template = self._record(call, family)
+        try:
+            result, why, template = self._record(call, family)
+        except BaseException:
+            self._eager.raised += 1
+            raise
         looks = self.stats["calls"] - self._rested
         count = self.limit.recorded("" if call.reason is FIRST else why, self.limit.clock() - start, template, looks)
         if count:

@@ -7,6 +7,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from ...ir.cached_property import cached_property
+from ...ir.draw.tables import clipped
 from ...ir.graph.printer import format_line
 from ...ir.symbols.substitute import function_of
 from ...runtime.nn.base.module import Module
@@ -138,6 +139,27 @@ def definition_of(fn) -> Position:
         inner = inspect.unwrap(inner.forward)
     code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
     return Position("<C>", 0, name) if code is None else Position(code.co_filename, code.co_firstlineno, name)
+
+
+def call_of(fn) -> str:
+    """Return the name, parameters and line of a function, `step(x, n=3) of train.py:12`, with defaults that are short."""
+    place = definition_of(fn)
+    name = f"{clipped(place.name, 60)}{_signature_of(fn)}"
+    return f"{name} of {format_line((place.file, place.line))}" if place.line else name
+
+
+def _signature_of(fn) -> str:
+    """Return the parameters of a function in brackets; `(...)` if it does not tell them."""
+    try:
+        found = inspect.signature(fn.forward if isinstance(fn, Module) else fn)
+    except (TypeError, ValueError):
+        return "(...)"
+    plain = [p.replace(annotation=p.empty, default=p.default if type(p.default) in _SHOWN or p.default is p.empty else ...)
+             for p in found.parameters.values()]
+    return clipped(str(found.replace(parameters=plain, return_annotation=found.empty)).replace("Ellipsis", "..."), 60)
+
+
+_SHOWN = frozenset((int, float, bool, str, type(None)))
 
 
 def locate(error: TraceError, fn):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...ir import config
 from ...ir.doors import door
+from ...ir.draw.tables import COLUMNS, clipped, counted, html_text
 from ...ir.lazy import lazy
 from ...ir.locks import Turn
 from ...ir.tracebacks import user_level
@@ -22,6 +23,7 @@ from ..guards.locations import read_locations
 from ..host.locks import HeldLocks, LockLog, TakesLocks
 from ..host.post_host_guards import HostChanged
 from ..inspect import report
+from ..inspect.shown import NOTHING_YET, Explanation, Graphs, Kernels, Stats
 from ..replay.compile_segment import TooDear
 from ..replay.replay import Failed, Unseen
 from .arrays import ArrayArguments
@@ -29,10 +31,10 @@ from .cache import Cache, numbers_key
 from .cache_entry import kinds_of, sharing
 from .cache_miss import MissHandler
 from .entry_call import MISS, MOST, quick_call
-from .labels import definition_of, locate
+from .labels import call_of, definition_of, locate
 from .recorded_call import RECORDING, Call
 from .traced_module import traced_module
-from .uncompiled_calls import EagerCalls, mode_of_thread
+from .uncompiled_calls import NOT_LOOKED_UP, EagerCalls, mode_of_thread
 
 profiling = lazy(__package__, "..inspect.profiling")
 _PATIENCE = 0.05     # seconds between looks at what another thread's recording waits for
@@ -362,7 +364,24 @@ class Traced:
         return name if place is self else (self.maker, (self.fn,))
 
     def __repr__(self):
-        return f"<traced {self.fn!r}>"
+        name, counts = f"<traced {call_of(self.fn)}:", f"{self._counts()}>"
+        return f"{name} {counts}" if len(name) + len(counts) < COLUMNS else f"{clipped(name, COLUMNS)}\n    {counts}"
+
+    def _counts(self) -> str:
+        """Return how many entries there are, and what became of the calls, in words."""
+        self._misses.settle()
+        entries, eager = self._cache.count(), self._eager.by_reason()
+        outside = sum([n for reason, n in eager.items() if reason in NOT_LOOKED_UP])
+        calls, as_it_is = self._stats["calls"] + outside, sum(eager.values())
+        if not calls:
+            return "not called yet"
+        recorded, raised = self._stats["compiles"] + self._stats["checks"], self._eager.raised
+        parts = {"recorded": recorded, "replayed": calls - recorded - raised - as_it_is, "eager": as_it_is, "raised": raised}
+        shown = ", ".join([f"{n:,} {what}" for what, n in parts.items() if n > 0])
+        return f"{entries} {'entry' if entries == 1 else 'entries'}; {counted(calls, 'call')}: {shown}"
+
+    def _repr_html_(self) -> str:
+        return html_text(f"{self._counts()}\n\n{self.explain()}", "print(f.explain())", f"traced {call_of(self.fn)}")
 
     @property
     def maker(self):
@@ -378,14 +397,14 @@ class Traced:
             self._eager.wake()
             self._quick = self._written = None
 
-    def stats(self) -> dict:
+    def stats(self) -> Stats:
         """Return counts of calls and compiles, the reason of each recording, and what the compiled paths consist of.
         `unrecorded` counts calls that ran as they are, `eager` has their reasons."""
         self._misses.settle()
         jobs, eager = self._jobs(), self._eager.by_reason()
         done = list(dict.fromkeys([job.compiled for job in jobs if job.compiled is not None]))
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
-        return dict(self._stats, unrecorded=sum(eager.values()), eager=eager,
+        return Stats(self._stats, unrecorded=sum(eager.values()), eager=eager,
                     misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
                     kernels=sum(len(r.kernels) for r in runs), other_calls=sum(len(c.plan.steps) for c in done) - len(runs),
                     in_place=sum(len(c.in_place) for c in done), bindings=sum(getattr(j, "bindings", 0) for j in jobs),
@@ -395,24 +414,24 @@ class Traced:
         return report.jobs_of(self._cache.all_entries())
 
     @property
-    def graphs(self) -> dict:
+    def graphs(self) -> Graphs:
         """For each recorded segment, the graph as recorded and after each pass that changed it."""
         return report.graphs(self._jobs())
 
     @property
-    def kernels(self) -> dict:
+    def kernels(self) -> Kernels:
         """The generated kernels by name: what each computes, and its code."""
         return report.kernels(self._jobs())
 
-    def explain(self, profile: bool = False) -> str:
+    def explain(self, profile: bool = False) -> Explanation:
         """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With
         `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
         self._misses.settle()
         text = "\n\n".join(filter(None, (report.explain_reasons(self._stats["misses"]),
                                          report.explain_sizes(self._cache.families()), report.explain(self._jobs()),
                                          report.explain_eager(self._eager.by_reason()))))
-        text = text or "nothing is recorded yet: call the function first"
-        return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
+        text = text or f"{definition_of(self.fn).name}: {NOTHING_YET}"
+        return Explanation(f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text)
 
 
 def trace(func=None, *, dynamic=None, fullgraph=False):

@@ -13,6 +13,7 @@ import types
 import weakref
 from typing import Any
 
+from ...ir.draw.tables import html_text
 from ...ir.weak_table import WeakTable
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
@@ -62,6 +63,10 @@ class TracedModule(Module):
 
     def __dir__(self):
         return sorted({*super().__dir__(), *self._jit_trace.offers})
+
+    def _repr_html_(self) -> str:
+        """Show the module, and what became of its calls; the repr stays that of the module."""
+        return html_text(repr(self), "print(net)", repr(self._jit_trace))
 
     def _replicate_for_data_parallel(self):
         return self._jit_module._replicate_for_data_parallel()

@@ -26,6 +26,7 @@ _MODES = (
      "inside of saved_tensors_hooks (or of a checkpoint), since a trace decides itself what it keeps",
      "put a checkpoint inside of the traced function"),
 )
+NOT_LOOKED_UP = frozenset((TRACED, OFF, *[reason for _, reason, _ in _MODES]))      # `stats()["calls"]` lacks these calls
 
 
 class EagerCalls:
@@ -39,6 +40,7 @@ class EagerCalls:
     def __init__(self, fn, fullgraph: bool):
         self._fn, self.fullgraph = fn, fullgraph
         self.counts: Counter = Counter()
+        self.raised = 0         # calls whose recording raised, which are not counted by reason
         self.left = repeat(None, 0)
         self._ahead, self._reason = 0, ""       # calls of the present rest that do not count yet, and why they rest
 

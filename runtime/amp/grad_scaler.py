@@ -4,6 +4,7 @@ import weakref
 from enum import Enum
 
 from ...ir import dtype as dt
+from ...ir.draw.tables import described
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
@@ -68,6 +69,9 @@ class GradScaler:
         self._scale = FUNCTIONS["tensor"](float(init_scale), dtype=dt.float32)
         self._growth_tracker = FUNCTIONS["tensor"](0, dtype=dt.int32)
         self._progress = weakref.WeakKeyDictionary()
+
+    def __repr__(self):
+        return described(self, scale=self.get_scale(), enabled=self._enabled, growth_interval=self._growth_interval)
 
     def is_enabled(self) -> bool:
         """Return whether scaling is enabled."""

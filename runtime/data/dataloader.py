@@ -6,6 +6,7 @@ import multiprocessing.context
 from types import GenericAlias
 
 from ...ir.doors import with_doors
+from ...ir.draw.tables import COLUMNS, clipped, length_of
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from ..backends import accelerator
 from ..core.random import draw_key
@@ -73,6 +74,12 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self._iterator = None
         self._ready = True
+
+    def __repr__(self):
+        samples = f"{type(self.dataset).__name__} of length {length_of(self.dataset)}"
+        sampler = type(self.sampler).__name__.lstrip("_")
+        return clipped(f"{type(self).__name__}({samples}, batch_size={self.batch_size}, sampler={sampler}, "
+                       f"num_workers={self.num_workers})", COLUMNS)
 
     def _check_workers(self, prefetch_factor):
         if not isinstance(self.num_workers, int) or self.num_workers < 0:

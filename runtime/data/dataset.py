@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ...ir.draw.tables import COLUMNS, clipped, described, length_of
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops.core.shape import select
 from ..api.register.register import FUNCTIONS
@@ -52,6 +53,9 @@ class TensorDataset(Dataset):
 
     def __len__(self):
         return self.tensors[0].shape[0]
+
+    def __repr__(self):
+        return clipped(f"TensorDataset({', '.join([repr(t.aval) for t in self.tensors])})", COLUMNS)
 
 
 def _entry(t: Tensor, index: int) -> Tensor:
@@ -126,6 +130,9 @@ class ConcatDataset(Dataset[T_co]):
     def __len__(self):
         return self.cumulative_sizes[-1]
 
+    def __repr__(self):
+        return described(self, length=len(self), datasets=self.datasets)
+
     def __getitem__(self, index):
         if index < 0:
             if -index > len(self):
@@ -176,6 +183,9 @@ class Subset(Dataset[T_co]):
 
     def __len__(self):
         return len(self.indices)
+
+    def __repr__(self):
+        return described(self, length=length_of(self), dataset=self.dataset)
 
 
 def random_split(dataset, lengths, generator=None) -> list:

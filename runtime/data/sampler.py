@@ -4,6 +4,7 @@ import itertools
 from typing import Generic, TypeVar
 
 from ...ir import dtype as dt
+from ...ir.draw.tables import described, length_of
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.register.register import FUNCTIONS
 from ..core.random import Generator, draw_key
@@ -23,6 +24,9 @@ class Sampler(Generic[T_co]):
 
     def __init__(self, data_source=None):
         pass
+
+    def __repr__(self):
+        return described(self, length=length_of(self))
 
     def __iter__(self):
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__()")

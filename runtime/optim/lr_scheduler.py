@@ -6,6 +6,7 @@ import types
 from bisect import bisect_left, bisect_right
 from collections import Counter
 
+from ...ir.draw.tables import described
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.symbols.number_functions import cos, log
 from ..core.tensor import Tensor
@@ -103,6 +104,11 @@ class LRScheduler:
         """Return the rates that were set last; tensor rates are independent_rate."""
         self._is_read()
         return [independent_rate(lr) for lr in self._last_lr]
+
+    def __repr__(self):
+        self._is_read()
+        plain = {k: v for k, v in vars(self).items() if not k.startswith("_") and type(v) in (bool, int, float, str, list)}
+        return described(self, **plain)
 
     def _is_read(self):
         """Tell the recorder that a traced function reads the schedule's state."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ...ir.draw.tables import counted
 from ...ir.errors import ArgumentError, IngotError
 from .events import EventList, timeline
 from .profiler_ranges import record_function
@@ -126,6 +127,9 @@ class profile:
         self._events: list = []
         self._metadata: dict = {}
         self._step: Any = None
+
+    def __repr__(self):
+        return f"<profile of {counted(len(self._events), 'event')}: print(p.key_averages().table()) sums them>"
 
     current_action = property(lambda self: self._action)
 

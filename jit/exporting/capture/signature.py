@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ....ir.draw.tables import clipped
 from ....ir.dtype import BY_NAME, DType
 from ....ir.errors import DTypeError, FileError, ShapeError
 from ....ir.symbols.substitute import PARSING
@@ -81,7 +82,7 @@ class TensorSpec:
         return f"{self.name}: {self.dtype.short}[{', '.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Signature:
     """Inputs and outputs in order, and the structures of arguments (args, kwargs) and results."""
 
@@ -105,6 +106,9 @@ class Signature:
 
     def users(self, specs) -> tuple:
         return specs[:len(specs) - len(self.state)]
+
+    def __repr__(self):
+        return f"<signature {clipped(str(self), 86)}>"
 
     def __str__(self):
         ins, outs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ....ir import target as targets
 from ....ir.cached_property import cached_property
+from ....ir.draw.tables import clipped, html_table
 from ....ir.errors import DeviceError, FileError, IngotError, ShapeError
 from ....ir.graph.graph import Graph, Value
 from ....ir.graph.printer import format_line
@@ -40,6 +41,7 @@ symbolic_plan = lazy(__package__, ".symbolic_plan")
 prepare = lazy(__package__, "..capture.prepare")
 program = lazy(__package__, "....runtime.cpu.graph.program")
 captured_graph = lazy(__package__, ".captured_graph")
+shown = lazy(__package__, "...inspect.shown")
 work = lazy(__package__, "...inspect.work")
 text = lazy(__package__, "....ir.graph.text")
 verify = lazy(__package__, "....ir.graph.verify")
@@ -380,7 +382,15 @@ class Model:
                 " (INGOT_CPU_LEVEL chooses a lower level)")
 
     def __repr__(self):
-        return f"<ingot model {self._reader.name}: {self.signature}>"
+        return f"<ingot model {clipped(self._reader.name, 40)}: {clipped(str(self.signature), 80)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the tensors that go in and come out, and the weights, as a table."""
+        rows = [("input", s.name, f"{s.dtype.short}[{', '.join(map(str, s.shape))}]") for s in self.inputs]
+        rows += [("output", s.name, f"{s.dtype.short}[{', '.join(map(str, s.shape))}]") for s in self.outputs]
+        rows += [("weight", name, f"{t.dtype.short}{list(t.shape)}") for name, t in self.weights.items()]
+        title = f"ingot model {self._reader.name}, ready for {', '.join(self.targets) or 'no machine'}"
+        return html_table(("", "name", "type"), rows, (0, 1, 2), title, "model.weights")
 
     def explain(self, sizes: dict | None = None) -> str:
         """Describe what runs on this machine at named sizes: kernels, products and calls, with their amounts of work."""
@@ -388,8 +398,8 @@ class Model:
         compiled, _ = self.planned(sizes)
         rows = work.works_of(compiled.plan)
         width = max([len(w.name) for w in rows], default=0)
-        return "\n".join([f"{w.kind:<8} {w.name:<{width}}  {w.over}  {w.ops}  {w.flops:,} flops  {w.bytes_moved:,} bytes"
-                          for w in rows])
+        return shown.Explanation("\n".join([f"{w.kind:<8} {w.name:<{width}}  {w.over}  {w.ops}  {w.flops:,} flops  "
+                                            f"{w.bytes_moved:,} bytes" for w in rows]))
 
     def close(self):
         """Drop compiled graphs; the mapped file goes when nothing uses its weights."""

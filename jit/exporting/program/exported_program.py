@@ -6,6 +6,7 @@ import tempfile
 from types import SimpleNamespace
 from typing import Any
 
+from ....ir.draw.tables import html_text, shortened
 from ....ir.errors import ArgumentError, DTypeError
 from ....passes.simplify.decompose import decompose
 from ....runtime.pytree.pytree import register_dataclass
@@ -110,6 +111,12 @@ class ExportedProgram:
 
     def __call__(self, *args, **kwargs):
         return self._model(*args, **kwargs)
+
+    def __repr__(self):
+        return shortened(str(self), "print(program)")
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self), "print(program)")
 
     def __str__(self):
         return f"ExportedProgram {self._model.signature}\n{self.graph}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir.draw import view
+from ....ir.draw.tables import COLUMNS, LINES, clipped, counted, html_table, text_table
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Builder, Graph, Value, live_nodes
 from ....ir.opdef.op import operations
@@ -120,7 +121,7 @@ class Row:
         return self.path.rpartition(".")[2]
 
 
-@dataclass
+@dataclass(repr=False)
 class Summary:
     """The result of `summary`: printed as a table; `save` draws the graph of the call."""
 
@@ -141,19 +142,34 @@ class Summary:
         """Write the drawing to a file: SVG, or DOT if the name ends in .dot."""
         view.save(self.graph, path, self.modules)
 
-    def __str__(self):
-        head = ("layer", "output", "parameters", "flops")
-        lines = [(("  " * r.depth) + (f"{r.name}: {r.kind}" if r.name else r.kind) + (f" x{r.calls}" if r.calls > 1 else ""),
-                  r.output if r.calls else "not called", f"{r.params:,}", _short(r.flops)) for r in self.rows]
-        widths = [max(len(row[i]) for row in (head, *lines)) for i in range(4)]
-        shown = ["  ".join((row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2].rjust(widths[2]), row[3].rjust(widths[3])))
-                 for row in (head, *lines)]
-        rule = "-" * len(shown[0])
-        total = (f"parameters: {self.params:,} ({self.trainable:,} trainable, {self.param_bytes / 2 ** 20:.2f} MiB)\n"
-                 f"buffers: {self.buffers:,}\nflops of one call: {_short(self.flops)}")
-        return "\n".join((shown[0], rule, *shown[1:], rule, total))
+    def _cells(self, indent: str) -> list:
+        return [((indent * r.depth) + (f"{r.name}: {r.kind}" if r.name else r.kind) + (f" x{r.calls}" if r.calls > 1 else ""),
+                 r.output if r.calls else "not called", f"{r.params:,}", _short(r.flops)) for r in self.rows]
 
-    __repr__ = __str__
+    def _totals(self) -> list:
+        return [f"parameters: {self.params:,} ({self.trainable:,} trainable, {self.param_bytes / 2 ** 20:.2f} MiB)",
+                f"buffers: {self.buffers:,}", f"flops of one call: {_short(self.flops)}"]
+
+    def _lines(self, most: int | None) -> list:
+        """Return the lines of the text, with at most so many rows."""
+        head, *rows = text_table(_HEAD, self._cells("  "), (0, 1))
+        hidden = 0 if most is None else max(0, len(rows) - most)
+        more = [f"... {counted(hidden, 'more row')}: print(summary) shows all, depth= selects levels"] if hidden else []
+        rule = "-" * max(map(len, (head, *rows)))
+        return [head, rule, *rows[:len(rows) - hidden], *more, rule, *self._totals()]
+
+    def __str__(self):
+        return "\n".join(self._lines(None))
+
+    def __repr__(self):
+        return "\n".join([clipped(line, COLUMNS) for line in self._lines(LINES - _AROUND_ROWS)])
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEAD, self._cells("\u2003"), (0, 1), "; ".join(self._totals()), "print(summary)")
+
+
+_HEAD = ("layer", "output", "parameters", "flops")
+_AROUND_ROWS = 7        # lines above and below the rows, and the one that counts hidden rows
 
 
 def _short(n: int) -> str:
