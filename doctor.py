@@ -7,18 +7,18 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from .ir import target
+from .ir import requirements, target
 from .runtime.cpu.compiler import amx, cache
 from .runtime.cuda import api as cuda
 
 GOOD, NOTE, BAD = "ok", "note", "missing"
-EXTRAS = {
-    "triton": ("gpu", "GPU kernels cannot be compiled"),
-    "onnx": ("onnx", "no to_onnx and from_onnx"),
-    "torch": ("bench", "left out of benchmarks"),
-    "onnxruntime": ("bench", "left out of benchmarks"),
+EXTRAS = {      # package: what is missing without it
+    "triton": "GPU kernels cannot be compiled",
+    "onnx": "no to_onnx and from_onnx",
+    "torch": "left out of benchmarks",
+    "onnxruntime": "left out of benchmarks",
 }
-REQUIRED = ("numpy", "ml_dtypes", "networkx", "llvmlite", "safetensors", "rich")
+REQUIRED = tuple(map(requirements.package_of, requirements.NEEDED))
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ def look_at_packages():
     """Report required and optional packages."""
     for name in REQUIRED:
         v = version_of(name)
-        yield Finding(name, v or "not installed", GOOD if v else BAD, "" if v else f"pip install {name}")
-    for name, (extra, loss) in EXTRAS.items():
+        yield Finding(name, v or "not installed", GOOD if v else BAD, "" if v else requirements.install(name))
+    for name, loss in EXTRAS.items():
         v = version_of(name)
-        yield Finding(name, v or "not installed", GOOD if v else NOTE, "" if v else f"{loss}; pip install 'ingot[{extra}]'")
+        yield Finding(name, v or "not installed", GOOD if v else NOTE, "" if v else f"{loss}; {requirements.install(name)}")
 
 
 def look_at_gpu():

@@ -17,6 +17,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from ingot.ir.requirements import install_extra
+
 from .groups import MEAN_BARS, chosen, listing
 from .harness import Plan
 from .libraries import PROGRAMS, installed
@@ -192,7 +194,7 @@ def main(argv=None) -> int:
         return 0
     missing = [p for p in args.peers if not installed(p) and p not in PROGRAMS]
     if missing:
-        print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')")
+        print(f"left out, not installed: {', '.join(missing)} ({install_extra('bench')})")
     if "IMB" in args.peers and not installed("IMB") and any(group == "distributed" for group, _ in args.work):
         print(f"left out: {PROGRAMS['IMB']} of the package impi-rt is not on the PATH")
     if args.quick and "torch.compile" in args.peers:

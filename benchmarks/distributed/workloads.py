@@ -1,6 +1,6 @@
 """Workloads of several ranks: what starts their processes, and what is expected of them.
 
-Each figure is from processes of its own, which the engines start in turns. The engine `mpi` needs `pip install 'ingot[mpi]'`.
+Each figure is from processes of its own, which the engines start in turns. The engine `mpi` needs mpi4py and MPICH.
 `IMB-MPI1` is a program of the package impi-rt; where it is on the PATH, it runs with the same MPI as the engine. Install
 impi-rt in an environment of its own: its libraries have the names of MPICH's.
 """

@@ -32,7 +32,7 @@ def test_doctor_names_what_is_missing(monkeypatch):
     monkeypatch.setattr(doctor, "version_of", lambda package: None)
     lines = []
     assert doctor.report(doctor.examine(), lines.append) == 1
-    assert any("pip install llvmlite" in line for line in lines)
+    assert any('pip install "llvmlite>=0.45"' in line for line in lines)
 
 
 def test_doctor_sees_a_cache_that_cannot_be_written(monkeypatch, tmp_path):

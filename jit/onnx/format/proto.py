@@ -14,6 +14,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import FileError
+from ....ir.requirements import install
 from ....runtime.serialization.read_budget import ReadBudget
 
 # Element types: ONNX's numbers, and the field of a TensorProto that holds them when they are not raw.
@@ -37,7 +38,7 @@ def package() -> Any:
         import onnx.checker
         import onnx.helper
     except ImportError as e:
-        raise FileError("reading and writing ONNX needs the onnx package; install it with: pip install onnx") from e
+        raise FileError(f"reading and writing ONNX needs the onnx package; install it with: {install('onnx')}") from e
     return onnx
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from ....ir import config
 from ....ir.errors import DeviceError, FileError, GraphError
 from ....ir.locks import new_lock, new_rlock
+from ....ir.requirements import install
 from ....ir.target import Target, host, supports, usable_cpus
 from . import cache, elf, module_parts
 from .ir_cache import Text, digest_of, text_by
@@ -254,7 +255,7 @@ def _binding() -> Any:
     try:
         return importlib.import_module("llvmlite.binding")
     except ImportError as error:
-        raise DeviceError("compiling a kernel needs llvmlite, which is not installed: pip install llvmlite") from error
+        raise DeviceError(f"compiling a kernel needs llvmlite, which is not installed: {install('llvmlite')}") from error
 
 
 @functools.lru_cache(None)

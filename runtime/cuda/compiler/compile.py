@@ -27,6 +27,7 @@ from ....ir import config
 from ....ir import dtype as dt
 from ....ir.errors import DeviceError, IngotError
 from ....ir.locks import new_lock
+from ....ir.requirements import install
 from ....ir.symbols.substitute import PARSING
 from ....passes.codegen.triton.ir.source import NUMBER, NUMBERS_AS, POINTER, Source
 from ...cpu.compiler import cache
@@ -287,8 +288,8 @@ def _version() -> str:
 def build(variant: Variant) -> Binary:
     """Compile a variant with Triton."""
     if not _version():
-        raise DeviceError(f"kernel {variant.source.name} must be compiled for sm_{variant.arch}, which needs Triton: install "
-                          "ingot[gpu] (pip install 'triton>=3.6'), or bring the compile cache of a machine that has it")
+        raise DeviceError(f"kernel {variant.source.name} must be compiled for sm_{variant.arch}, which needs Triton: "
+                          f"{install('triton')}, or bring the compile cache of a machine that has it")
     try:
         compiled_kernel = _run_triton(variant)
     except IngotError:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ....ir.requirements import install_extra
 from ..stores.distributed_errors import DistBackendError, DistError, DistTimeoutError
 from ..stores.launch_variables import launch
 from ..stores.meeting import machine
@@ -55,7 +56,7 @@ class MPIEngine(Engine):
     def refusal(cls, run: Run) -> str:
         """Return the reason why MPI cannot connect a run, or no text."""
         if not mpi_library.is_installed():
-            return "it needs mpi4py and an MPI library: pip install 'ingot[mpi]'"
+            return f"it needs mpi4py and an MPI library: {install_extra('mpi')}"
         found = launch()
         by_mpi = found is not None and found.by_mpi
         if not by_mpi and run.size > 1:

@@ -17,6 +17,7 @@ from multiprocessing import forkserver, util
 from typing import Any, Protocol
 
 from ....ir.errors import ArgumentError
+from ....ir.requirements import install_extra
 from ...state import forks
 from ..stores.distributed_errors import DistBackendError, DistTimeoutError
 
@@ -52,7 +53,7 @@ def survives_failures() -> bool:
 def started(timeout: float) -> Any:
     """Return the module mpi4py.MPI, with MPI started."""
     if not is_installed():
-        raise DistBackendError("the engine 'mpi' needs mpi4py and an MPI library: pip install 'ingot[mpi]'")
+        raise DistBackendError(f"the engine 'mpi' needs mpi4py and an MPI library: {install_extra('mpi')}")
     import mpi4py
     if "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize = mpi4py.rc.finalize = False

@@ -13,10 +13,11 @@ import numpy as np
 
 from ....ir.errors import DTypeError
 from ....ir.locks import new_lock
+from ....ir.requirements import EXTRAS, install_extra
 from ..stores.distributed_errors import DistBackendError
 from .reduce_op import ReduceOp
 
-ABSENT = ("the library libnccl.so.2 is not found: pip install 'ingot[nccl-cu12]', or 'ingot[nccl-cu13]' for a driver of "
+ABSENT = (f"the library libnccl.so.2 is not found: {install_extra('nccl-cu12')}, or {EXTRAS['nccl-cu13'][0]} for a driver of "
           "CUDA 13")
 UNIQUE_ID_BYTES = 128
 SUCCESS, IN_PROGRESS = 0, 7     # of ncclResult_t

@@ -3,6 +3,7 @@
 import os
 
 from ....ir.errors import ArgumentError
+from ....ir.requirements import install_extra
 from ..engines import local_engine, tcp_engine  # noqa: F401  (they enter themselves)
 from ..engines.engine import ENGINES, Engine, Run
 from ..engines.mpi_engine import MPIEngine
@@ -39,6 +40,6 @@ def chosen_engine(rank: int, size: int, store: Store | None, timeout, name: str)
     found = next((engine for engine in best if engine.preference() >= 0 and not engine.refusal(run)), None)
     if found is None:
         raise DistBackendError(f"no engine connects these {size} ranks, which run on several machines: start the program with "
-                               f"`mpiexec -n {size} python ...` (pip install 'ingot[mpi]'). INGOT_ENGINE=tcp takes "
+                               f"`mpiexec -n {size} python ...` ({install_extra('mpi')}). INGOT_ENGINE=tcp takes "
                                "ingot's own connections, one for each pair of ranks")
     return found(run)

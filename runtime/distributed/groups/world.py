@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ....ir.errors import ArgumentError
 from ....ir.lazy import lazy
+from ....ir.requirements import install_extra
 from ...core.device import as_device
 from ...state.mode import tls
 from ...state.switches import question
@@ -141,7 +142,7 @@ def _backend(name) -> Backend:
     if found == Backend.NCCL:
         found = Backend(Backend.GLOO)
     if found == Backend.MPI and not is_mpi_available():
-        raise ArgumentError("backend='mpi' needs mpi4py and an MPI library: pip install 'ingot[mpi]'")
+        raise ArgumentError(f"backend='mpi' needs mpi4py and an MPI library: {install_extra('mpi')}")
     if not is_backend_available(found):
         raise ArgumentError(f"backend {name!r} is not available: backend='gloo' sends tensors in CPU memory, by "
                             "shared memory, MPI or TCP")

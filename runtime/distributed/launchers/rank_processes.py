@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ....ir import target
 from ....ir.errors import ArgumentError
+from ....ir.requirements import install_extra
 from ..stores.handshake import SECRET
 from ..stores.run_store import RUN_STORE
 from . import die_with_launcher
@@ -43,7 +44,8 @@ def _mpiexec() -> tuple[str, bool]:
     """Return the program `mpiexec` beside this Python, or else on the path, and whether it is Open MPI's."""
     found = shutil.which("mpiexec", path=os.path.dirname(sys.executable)) or shutil.which("mpiexec")
     if found is None:
-        raise ArgumentError("--hosts: there is no mpiexec, which starts processes on other machines: pip install 'ingot[mpi]'")
+        raise ArgumentError("--hosts: there is no mpiexec, which starts processes on other machines: "
+                            f"{install_extra('mpi')}")
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     return found, "Open MPI" in said or "OpenRTE" in said
 

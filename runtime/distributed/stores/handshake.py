@@ -9,13 +9,14 @@ import os
 import secrets
 import socket
 
+from ....ir.requirements import install_extra
 from .distributed_errors import DistNetworkError
 from .socket_messages import read, write_all
 
 SECRET = "INGOT_RUN_SECRET"
 ADVICE = (f"Set {SECRET} to the same random text for all processes of the run, for instance to what "
           "`python -c 'import secrets; print(secrets.token_hex())'` prints. Or start the program by `mpiexec`, which needs "
-          "none: pip install 'ingot[mpi]'")
+          f"none: {install_extra('mpi')}")
 _SIZE = 32
 _PATIENCE = 10.0        # seconds for a stranger to answer
 

@@ -11,6 +11,7 @@ import pytest
 import mpi_seats
 import slow_network
 import train_by_ranks
+from ingot.ir.requirements import install_extra
 from ingot.runtime.distributed.stores import launch_variables
 from train_by_ranks import engines, losses
 
@@ -84,4 +85,4 @@ def test_ranks_train_by_mpi(network, undisturbed, tmp_path):
 def test_ranks_without_an_engine_end_at_once(secret, text, network):
     for code, said in finished(ranks_of(network), INGOT_RUN_SECRET=secret):
         after, words = re.search(r"after (\S+) s: (.*)", said).groups()
-        assert code == 1 and text in words and "pip install 'ingot[mpi]'" in words and float(after) < 5, said
+        assert code == 1 and text in words and install_extra("mpi") in words and float(after) < 5, said
