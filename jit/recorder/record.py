@@ -7,7 +7,7 @@ of outside storages become updates. A read by Python cuts the graph: what follow
 
 import sys
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ...ir.ops.core.shape import expand, full, reshape
 from ...ir.ops.index.assign import assign_view, run_chain
 from ...ir.source_location import Where
 from ...ir.symbols.scope import Scope
-from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
 from ...runtime.core.dispatch import shared_out
 from ...runtime.core.storage import user_line
@@ -50,16 +49,6 @@ from .value_reads import ValueReads
 
 SMALL = 64      # elements up to which a constant is written into the graph
 _CALL = Module.__call__.__code__
-
-
-class Observer(Protocol):
-    """A listener to all operators that are recorded, such as `inspect/debugging.py`."""
-
-    def saw(self, op, operands, params, results, line) -> None:
-        """An operator ran; operands and results are arrays and plain data."""
-
-
-OBSERVERS: list[Observer] = []
 
 
 class HostLog:
@@ -253,8 +242,6 @@ class Recorder:
         b = self.builder
         b.line = self.here()
         self.gradients.operator_runs()
-        if OBSERVERS:
-            _tell_observers(op, args, params, out, b.line)
         if op is reshape:
             self.layouts.extents_read(args[0])
         values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
@@ -421,10 +408,3 @@ def _plain_param(x):
     if type(x) is tuple:
         return tuple(map(_plain_param, x))
     return x.number if type(x) is SymScalar else forced(x)
-
-
-def _tell_observers(op, args, params, out, line):
-    operands = [a._a if isinstance(a, Tensor) else at_hint(a) for a in args]
-    results = [t._a for t in (out if type(out) is tuple else (out,))]
-    for observer in list(OBSERVERS):
-        observer.saw(op, operands, {k: at_hint(v) for k, v in params.items()}, results, line)

@@ -12,6 +12,7 @@ class OpObserver:
 
     observes_rules = False    # whether gradient rules are observed, too
     only_watches = False      # whether functions do what they do without an observer
+    checks_values = False     # whether each result is checked, so that none may be made inside of a fused update
 
     def __init__(self):
         self.before: Any = None
@@ -20,6 +21,7 @@ class OpObserver:
         m = tls.m
         self.before, m.observer = m.observer, self
         self.observes_rules |= self.before is not None and self.before.observes_rules
+        self.checks_values |= self.before is not None and self.before.checks_values
         m.refresh()
 
     def close(self):

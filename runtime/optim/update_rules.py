@@ -61,9 +61,12 @@ class Elementwise(Optimizer):
 
 
 def runs_fused(group) -> bool:
-    """Return whether updates may run as fused kernels: no recording, and all options are numbers."""
+    """Return whether updates may run as fused kernels: nothing records or checks operators, and all options are numbers."""
     m = tls.m
-    return m.recorder is None and m.batched is None and not group.get("differentiable") and type(group["lr"]) in (float, int)
+    is_checked = m.observer is not None and m.observer.checks_values
+    if m.recorder is not None or m.batched is not None or is_checked:
+        return False
+    return not group.get("differentiable") and type(group["lr"]) in (float, int)
 
 
 def have_same_layout(p, others) -> bool:

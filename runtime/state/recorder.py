@@ -206,6 +206,7 @@ class OperatorEvents(Protocol):
 
     observes_rules: bool                                       # whether gradient rules are observed, too
     only_watches: bool                                      # whether functions do what they do without an observer
+    checks_values: bool                                     # whether fused updates run as operators, so that each is checked
 
     def call(self, op, args, params) -> Any: ...            # run an operator in place of `dispatch.call`
     def met_only_now(self): ...                             # something happens that may differ at the next such call
