@@ -1,4 +1,4 @@
-"""`python -m ingot bench model.ingot`: latency and throughput of a model, alone or beside other runtimes."""
+"""`ingot bench model.ingot`: latency and throughput of a model, alone or beside other runtimes."""
 
 import json
 import time
@@ -9,7 +9,7 @@ from .. import jit
 from ..ir.errors import ArgumentError, FileError
 from ..runtime.cpu.calls import pool
 from ..runtime.serialization.numpy_files import read_arrays
-from .console import parse_numbers, report
+from .console import UsageError, parse_numbers, report
 from .run import in_order
 
 _IDLE = 0.02        # seconds between two runtimes, so that the threads of the first are asleep
@@ -29,20 +29,23 @@ def add_arguments(parser):
 
 def run(args) -> int:
     """Run the command."""
+    if not args.seconds > 0:
+        raise UsageError(f"--seconds takes a positive number, got {args.seconds}")
+    threads = parse_numbers(args.threads, "--threads") if args.threads else [pool.get_num_threads()]
     model = jit.load(args.model)
     rows: list = []
-    for threads in parse_numbers(args.threads, "--threads") if args.threads else [pool.get_num_threads()]:
+    for count in threads:
         for batch in batches(model, args.batch):
             if args.inputs:
                 arrays = in_order(model.inputs, read_arrays(args.inputs))
             else:
                 arrays = random_inputs(model, sizes(model, batch, args.size))
-            report(f"measuring {threads} thread{'s' * (threads > 1)}, {shapes_text(arrays)}")
-            pool.set_num_threads(threads)
+            report(f"measuring {count} thread{'s' * (count > 1)}, {shapes_text(arrays)}")
+            pool.set_num_threads(count)
             runners = {"ingot": lambda arrays=arrays: model.run(arrays)}
             if args.onnx:
-                runners |= other_runtimes(args.onnx, arrays, threads)
-            about = {"threads": threads, "inputs": shapes_text(arrays), "batch": len(arrays[0]) if arrays[0].ndim else 1}
+                runners |= other_runtimes(args.onnx, arrays, count)
+            about = {"threads": count, "inputs": shapes_text(arrays), "batch": len(arrays[0]) if arrays[0].ndim else 1}
             rows += [{"runtime": name, **about, **statistics(times)} for name, times in measure(runners, args.seconds).items()]
     print(json.dumps(rows, indent=1) if args.json else "\n".join(table(rows)))
     return 0
@@ -104,7 +107,7 @@ def sizes(model, batch, others) -> dict:
     for text in others:
         name, _, number = text.partition("=")
         if name not in found or not number.isdigit():
-            raise ArgumentError(f"--size takes NAME=N for one of {', '.join(model.signature.dims)}, got {text!r}")
+            raise UsageError(f"--size takes NAME=N for one of {', '.join(model.signature.dims)}, got {text!r}")
         found[name] = int(number)
     return found
 

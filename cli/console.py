@@ -11,6 +11,10 @@ from ..runtime.core.tensor import Tensor
 _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
 
 
+class UsageError(ArgumentError):
+    """Wrong words on the command line."""
+
+
 def report(text: str):
     """Print a progress message to standard error."""
     print(text, file=sys.stderr, flush=True)
@@ -43,7 +47,7 @@ def parse_numbers(text: str, what: str) -> list:
     except ValueError:
         found = []
     if not found or min(found) < 1:
-        raise ArgumentError(f"{what} takes positive numbers separated by commas, got {text!r}")
+        raise UsageError(f"{what} takes positive numbers separated by commas, got {text!r}")
     return found
 
 

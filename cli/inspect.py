@@ -1,4 +1,4 @@
-"""`python -m ingot inspect model.ingot`: the contents of a model file."""
+"""`ingot inspect model.ingot`: the contents of a model file."""
 
 import json
 from collections import Counter

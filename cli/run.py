@@ -1,4 +1,4 @@
-"""`python -m ingot run model.ingot in.npz -o out.npz`: one run of a model on arrays in a file."""
+"""`ingot run model.ingot in.npz -o out.npz`: one run of a model on arrays in a file."""
 
 import numpy as np
 

@@ -12,8 +12,10 @@ import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.__main__ import main
 from ingot.ir.errors import FileError
 from ingot.ir.target import host
+from ingot.ir.version import VERSION
 from ingot.runtime.serialization.numpy_files import read_arrays
 
 SOURCE = '''
@@ -26,6 +28,10 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.layer(x).relu()
+
+class Wide(nn.Module):
+    def __init__(self, width):
+        super().__init__()
 
 def double(a, b):
     return {"sum": a + b, "twice": a * 2}
@@ -49,6 +55,7 @@ def folder(tmp_path_factory):
     np.savez(folder / "example.npz", x=np.ones((2, 4), np.float32))
     np.savez(folder / "two.npz", a=np.ones((2, 4), np.float32), b=np.ones((2, 4), np.float32))
     (folder / "nets.py").write_text(SOURCE)
+    (folder / "broken.py").write_text("1 / 0")
     return folder
 
 
@@ -121,6 +128,42 @@ def test_convert_fixes_sizes(folder):
     assert "(input: f32[3, 1, 8, 8]) -> (output: f32[3, 3])" in (folder / "fixed.h").read_text()
 
 
+@pytest.mark.parametrize("source", ["model.ingot", "model.onnx"])
+@pytest.mark.parametrize("output", ["c.ingot", "c.onnx", "libc_so.so", "c_h.h", "c_o.o", "c_plain"])
+def test_convert_chooses_formats_by_ending(source, output, folder, tmp_path, monkeypatch):
+    onnx = pytest.importorskip("onnx")
+    x, model = np.ones((3, 1, 8, 8), np.float32), jit.load(folder / "model.ingot")
+    monkeypatch.chdir(folder)
+    if source == "model.onnx":
+        assert main(["convert", "model.ingot", source]) == 0
+    assert main(["convert", source, str(tmp_path / output)]) == 0
+    if output.startswith(("c_", "libc_")):
+        name = output.removeprefix("lib").partition(".")[0]
+        assert sorted(p.name for p in tmp_path.iterdir()) == [f"{name}.h", f"{name}.o", f"lib{name}.so"]
+        assert "input: f32[1, 1, 8, 8]" in (tmp_path / f"{name}.h").read_text()
+        return
+    assert [p.name for p in tmp_path.iterdir()] == [output]
+    if output == "c.onnx":
+        graph = onnx.load(tmp_path / output).graph
+        assert [i.name for i in graph.input] == ["input"] and graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
+        assert "4.bias" in {t.name for t in graph.initializer}
+        converted = jit.from_onnx(str(tmp_path / output))
+    else:
+        converted = jit.load(tmp_path / output)
+    np.testing.assert_allclose(converted(ingot.tensor(x)).detach().numpy(), model(x), atol=1e-5)
+
+
+def test_a_pipe_that_ends_early_is_no_error(folder):
+    words = f"{sys.executable} -m ingot inspect {folder / 'model.ingot'} --graph --kernels --weights | true"
+    done = subprocess.run(["bash", "-c", f"{words}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, timeout=110)
+    assert done.returncode in (0, 141) and done.stderr == ""
+
+
+def test_the_version():
+    done = run("--version")
+    assert done.returncode == 0 and done.stdout.startswith(f"ingot {VERSION}, Python ")
+
+
 def test_convert_from_onnx(folder):
     pytest.importorskip("onnx")
     model = nn.Sequential(nn.Linear(4, 5), nn.Tanh()).eval()
@@ -149,17 +192,18 @@ def test_bench_beside_another_runtime(folder):
 
 
 @pytest.mark.parametrize("words, message", [
-    (("inspect", "missing.ingot"), "missing.ingot"), (("inspect", "in.npz"), "not an ingot model"),
+    (("inspect", "missing.ingot"), "missing.ingot: No such file or directory"), (("inspect", "in.npz"), "not an ingot model"),
     (("run", "model.ingot", "missing.npz", "-o", "o.npz"), "missing.npz"),
     (("run", "model.ingot", "nets.py", "-o", "o.npz"), "not a file of arrays"),
     (("run", "model.ingot", "two.npz", "-o", "o.npz"), "input: f32[batch, 1, 8, 8]"),
-    (("bench", "model.ingot", "--batch", "x"), "positive numbers"), (("bench", "model.ingot", "--size", "w=3"), "batch"),
-    (("export", "nets", "--example", "example.npz", "-o", "o.ingot"), "package.module:name"),
+    (("bench", "model.ingot", "--size", "w=3"), "batch"), (("convert", "missing.ingot", "o.onnx"), "missing.ingot"),
+    (("convert", "model.ingot", "o.onnx", "--size", "btach=3"), "did you mean 'batch'?"),
+    (("export", "broken:Net", "--example", "example.npz", "-o", "o.ingot"), "ZeroDivisionError: division by zero at "),
+    (("export", "nets:Ten", "--example", "example.npz", "-o", "o.ingot"), "did you mean 'Net'?"),
+    (("export", "nets:Wide", "--example", "example.npz", "-o", "o.ingot"), "Wide() raised TypeError"),
     (("export", "nets:Nope", "--example", "example.npz", "-o", "o.ingot"), "no Nope"),
     (("export", "nope:Nope", "--example", "example.npz", "-o", "o.ingot"), "cannot be imported"),
     (("export", "nets:Net", "--example", "two.npz", "-o", "o.ingot"), "does not fit"),
-    (("export", "nets:Net", "--example", "example.npz", "-o", "o.ingot", "--dynamic", "x=3"), "INPUT:DIM=NAME"),
-    (("convert", "in.npz", "o.ingot"), ".onnx"),
 ])
 def test_errors_are_one_message_and_code_1(folder, words, message):
     done = run(*words, cwd=folder)
@@ -167,6 +211,33 @@ def test_errors_are_one_message_and_code_1(folder, words, message):
     assert done.stderr.startswith("error: ") or "\nerror: " in done.stderr
     assert message in done.stderr and "Traceback" not in done.stderr and done.stdout == ""
     assert not (folder / "o.npz").exists() and not (folder / "o.ingot").exists()
+
+
+@pytest.mark.parametrize("words, message", [
+    (("bench", "model.ingot", "--batch", "x"), "positive numbers"), (("bench", "model.ingot", "--seconds", "-1"), "positive"),
+    (("export", "nets", "--example", "example.npz", "-o", "o.ingot"), "package.module:name"),
+    (("export", "nets:Net", "--example", "example.npz", "-o", "o.ingot", "--dynamic", "x=3"), "INPUT:DIM=NAME"),
+    (("export", "nets:Net", "--example", "example.npz", "-o", "o.onnx"), "convert makes other formats"),
+    (("convert", "in.npz", "o.ingot"), "reads files that end with .onnx, .ingot"),
+    (("convert", "model.ingot", "o.pt"), "writes files that end with .ingot, .onnx, .so"),
+    (("convert", "model.ingot", "o.onx"), "did you mean '.onnx'?"), (("convert", "model.ingot", "o.c"), "not source"),
+    (("convert", "model.ingot", "o.v1"), ".v1"), (("convert", "model.ingot", "o.so"), "called libo.so"),
+    (("convert", "model.ingot", "o.ingot", "--size", "batch"), "NAME=N"),
+    (("convert", "model.ingot", "o.onnx", "--threads", "2"), "C libraries"),
+    (("convert", "model.ingot", "o.onnx", "--target", "aarch64"), "machine code"),
+    (("insepct", "model.ingot"), "did you mean 'inspect'?"), (("inspect", "model.ingot", "--grahp"), "did you mean '--graph'?"),
+    (("demo", "--epochs", "0"), "positive"),
+])
+def test_wrong_words_are_one_message_and_code_2(folder, words, message, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    try:
+        code = main(words)
+    except SystemExit as e:
+        code = e.code
+    done = capsys.readouterr()
+    assert code == 2 and message in done.err and "error: " in done.err and done.out == ""
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("old, new", [
@@ -194,3 +265,4 @@ def test_wrong_words_are_code_2(words):
 def test_every_command_has_help(command):
     done = run(command, "--help")
     assert done.returncode == 0 and "usage: python -m ingot" in done.stdout
+    assert f"examples:\n  python -m ingot {command}" in done.stdout
