@@ -4,7 +4,6 @@ The function runs once; sizes and branches are those of the example. Programs th
 Python reads, operators outside public functions (recurrent layers, backward), and changes of grad mode or autocast.
 """
 
-import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from ...runtime.core.op_observers import OpObserver
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module
 from ...runtime.state.mode import tls
+from ..errors.parameters import positional_names, signature_of
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate
@@ -179,10 +179,5 @@ def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _
 
 
 def _names(f, count) -> list:
-    """Return names of placeholders: those of the parameters, if the counts agree."""
-    function = f.forward if isinstance(f, Module) else f
-    try:
-        found = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    except (TypeError, ValueError):
-        found = []
-    return [f"{found[i]}_1" if i < len(found) else f"arg{i}_1" for i in range(count)]
+    """Return names of placeholders: those of the parameters."""
+    return [f"{name}_1" for name in positional_names(signature_of(f), count)]

@@ -8,6 +8,7 @@ from ...ir.errors import ArgumentError
 from ...ir.symbols.scope import LEAST, RESERVED
 from ..errors.errors import PinnedSize
 from ..errors.extents import Extent, parsed
+from ..errors.parameters import inputs_of, wanted_dims
 from ..tracing.dynamic_shapes import SIZE, Symbols
 
 _PACKAGE = __name__.split(".")[0]
@@ -93,28 +94,21 @@ def _user_line(e) -> str:
     return line
 
 
-def free_dims(dynamic, names, shapes) -> Free:
-    """Parse `dynamic` for arguments with names and shapes: {name or position: {axis: symbol}}, or axes without names."""
+def free_dims(dynamic, names, shapes, owners=()) -> Free:
+    """Parse `dynamic` for arguments with names and shapes: {an input (see `inputs_of`): {axis: symbol}, or axes}, or a list of
+    such axes."""
     by_input: list = [{} for _ in names]
     sizes: dict = {}
     for key, axes in _entries(dynamic):
-        if isinstance(key, str) and key not in names:
-            if key.startswith("output"):
-                continue
-            raise ArgumentError(f"dynamic names {key!r}; the inputs are {', '.join(names)}")
-        at = names.index(key) if isinstance(key, str) else key
-        if not 0 <= at < len(names):
-            raise ArgumentError(f"dynamic speaks of input {at}, there are {len(names)}")
-        for axis, symbol in _axes(axes, names[at]):
-            _enter(by_input[at], sizes, axis, symbol, names[at], shapes[at])
+        if isinstance(key, str) and key not in names and key.startswith("output"):
+            continue                        # as PyTorch's programs say: sizes of results follow from the inputs
+        for i in inputs_of(key, names, owners):
+            for axis, symbol in wanted_dims(axes, len(shapes[i]), names[i]).items():
+                _enter(by_input[i], sizes, axis, symbol, names[i], shapes[i])
     return Free(by_input, sizes)
 
 
 def _enter(dims, sizes, axis, symbol, name, shape):
-    ndim = len(shape)
-    if not -ndim <= axis < ndim:
-        raise ArgumentError(f"dynamic names dim {axis} of input {name!r}, which has the shape {tuple(shape)}")
-    axis = axis % ndim
     extent = parsed(symbol) or Extent(symbol)
     n = extent.named(shape[axis])
     if n is None:
@@ -129,15 +123,3 @@ def _entries(dynamic):
     if dynamic is None:
         return []
     return list(dynamic.items()) if isinstance(dynamic, dict) else list(enumerate(dynamic))
-
-
-def _axes(axes, name):
-    """Return (axis, symbol) for each entry of one input."""
-    if axes is None:
-        return []
-    if isinstance(axes, str):
-        return [(0, axes)]
-    if isinstance(axes, dict):
-        return [(a, s if isinstance(s, str) else getattr(s, "__name__", f"{name}_{a}"))
-                for a, s in axes.items() if s is not None]
-    return [(a, f"{name}_{a}") for a in axes]

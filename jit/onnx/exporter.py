@@ -18,10 +18,11 @@ from ...ir.version import VERSION
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
 from ..errors.errors import ExportError
+from ..errors.parameters import unique
 from ..exporting.capture import treespec
 from ..exporting.capture.buffer_mutations import NO_STATE
 from ..exporting.capture.capture import capture, state_of
-from ..exporting.capture.example_inputs import arguments_of, result_names, unique
+from ..exporting.capture.example_inputs import arguments_of, result_names
 from ..exporting.capture.size_variants import refuse_fixed
 from ..tracing.record_graph import for_elsewhere
 from ..tracing.trace import Traced
@@ -60,7 +61,7 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
     if not FIRST <= opset <= LAST:
         raise ArgumentError(f"to_onnx writes the operator set versions {FIRST} to {LAST}, got {opset}")
     subject = Subject(fn, example_inputs, input_names, output_names, stateful)
-    free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors])
+    free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors], subject.owners)
     with for_elsewhere(), subject.in_mode(training):
         trials = Trials(subject, free)
         tried = free.tried(trials.run)
@@ -110,7 +111,7 @@ class Subject:
         self.fn = fn.fn if isinstance(fn, Traced) else fn
         self.state = state_of(self.fn) if stateful else NO_STATE
         self.state_names: tuple = ()        # of the buffers that it writes
-        self.structure, self.tensors, names, _ = arguments_of(self.fn, example_inputs)
+        self.structure, self.tensors, names, self.owners, _ = arguments_of(self.fn, example_inputs)
         if isinstance(self.fn, OnnxModel):
             input_names, output_names = input_names or self.fn.input_names, output_names or self.fn.output_names
         self.input_names = _renamed(names, input_names, "input")
@@ -142,7 +143,7 @@ class Subject:
         args, kwargs = treespec.rebuild(self.structure, tensors)
         symbols = free.symbols(tensors)
         with self.state.restored():
-            found = capture(self.fn, args, kwargs, tensors, symbols, self.state)
+            found = capture(self.fn, args, kwargs, tensors, symbols, self.state, names=self.input_names)
         if found.state and found.state != self.state_names:      # nothing may be decided by what these hold
             self.state_names = found.state
             self.state.expect(found.state)

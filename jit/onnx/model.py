@@ -9,6 +9,8 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Parameter
 from ...runtime.serialization.read_budget import ReadBudget
+from ..errors.parameters import identifier, unique
+from ..exporting.capture.signature import signature_with
 from ..tracing.trace import Traced
 from .format import proto
 from .importers.interpreter import Context, Program, refuse_sparse
@@ -59,6 +61,8 @@ class OnnxModel(Weights):
         for name, array in weights.items():
             self.enter(name, array)
         self._traced: Any = None
+        self._names = dict(zip(unique([identifier(name) for name in self.input_names]), self.input_names))   # by identifiers
+        self.__signature__ = signature_with(self._names)
 
     @property
     def signature(self) -> list:
@@ -80,6 +84,7 @@ class OnnxModel(Weights):
 
     def _arguments(self, inputs, named):
         rest = self.input_names[len(inputs):]
+        named = {self._names.get(name, name): x for name, x in named.items()}
         if len(inputs) > len(self.input_names) or set(named) != set(rest):
             raise ArgumentError(f"this model takes {', '.join(self.input_names) or 'nothing'}; got {len(inputs)} by position "
                                 f"and {', '.join(named) or 'none'} by name")

@@ -2,13 +2,14 @@
 
 from ...ir.cached_property import cached_property
 from ...ir.locks import new_rlock
+from ..errors.parameters import parameters_of
 from ..guards.exact_values import number_bits
 from ..guards.locations import MOST_LOCATIONS, ChangedValue
 from ..guards.object_arguments import objects_in
 from ..guards.snapshot import looks_like
 from ..inspect import report
 from .dynamic_shapes import Family
-from .labels import Labels, parameters_of
+from .labels import Labels
 
 MOST_KINDS = 4096    # keys, and families; the oldest go
 MOST_ENTRIES = 32    # entries of a key, for different states of Python; the oldest go

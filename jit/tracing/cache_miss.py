@@ -13,6 +13,7 @@ from ..errors.errors import (
     TraceError,
     TracerWarning,
 )
+from ..errors.parameters import parameters_of
 from ..errors.recompile_limit import IN_A_ROW, NO_SECOND, RecompileLimit
 from ..guards.locations import is_viewable
 from ..guards.object_arguments import ObjectArguments
@@ -23,7 +24,7 @@ from .cache import Cache
 from .cache_entry import Entry
 from .call_kinds import why_another_kind
 from .dynamic_shapes import Symbols, user_names
-from .labels import NUMBER, definition_of, parameters_of
+from .labels import NUMBER, definition_of
 from .recorded_call import FIRST, RECORDING, Run
 from .uncompiled_calls import (
     RESTING_LOOKS,

@@ -12,6 +12,7 @@ from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import condition_check, function_of, valuer
 from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError
+from ..errors.parameters import identifier, meant, signature_of, wanted_dims
 from ..guards.arg_pytree import flatten
 from ..guards.exact_values import number_bits
 from ..proxies.data_sizes import conditions_before_call, hints_before_call
@@ -282,33 +283,35 @@ def every_place(shapes, numbers):
 
 
 def user_names(dynamic, parameters, call) -> dict:
-    """Return {place: name} of the user's `dynamic=`: {parameter or position: {dim: name}}, a list of dims, or True. Sizes of 0
-    stay fixed."""
+    """Return {place: name} of the user's `dynamic=`: {parameter, position or path of a tensor: {dim: name}}, a list of dims, or
+    True. Sizes of 0 stay fixed."""
     names: dict = {}
+    labels, by_path = Labels(parameters, call.key[0][0]), {identifier(key): wish for key, wish in dynamic.items()}
     start = 0
     for key, value in [*enumerate(call.args), *call.kwargs.items()]:
         tensors: list = []
         flatten(value, tensors)
         name = parameters[key].lstrip("*") if type(key) is int and key < len(parameters) else key
         wish = dynamic.get(key, dynamic.get(name))
-        if wish is not None:
-            for i, t in enumerate(tensors):
-                names.update({(SIZE, start + i, d): size_name for d, size_name in _dims(wish, t, f"{name}").items()
-                              if t._a.shape[d] >= LEAST})
+        for i, t in enumerate(tensors, start):
+            label = labels.of_tensor(i)
+            dims = wanted_dims(by_path.get(identifier(label), wish), t.ndim, label, TraceError)
+            names.update({(SIZE, i, d): size_name for d, size_name in dims.items() if t._a.shape[d] >= LEAST})
         start += len(tensors)
     return names
 
 
-def _dims(wish, t, name):
-    if wish is True:
-        wish = dict.fromkeys(range(t.ndim))
-    if not isinstance(wish, dict):
-        wish = dict.fromkeys(wish)
-    names = {}
-    for dim, size_name in wish.items():
-        if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
-            raise TraceError(f"dynamic= names dimension {dim!r} of {name}, a tensor of {t.ndim} dimensions; name one of "
-                             "these")
-        d = dim % t.ndim
-        names[d] = size_name if isinstance(size_name, str) else f"{name}_{d}"
-    return names
+def check_keys(dynamic: dict, fn):
+    """Raise unless the keys of `dynamic=` can be parameters of a function, their positions, or paths in them."""
+    signature = signature_of(fn)
+    known = [] if signature is None else [*signature.parameters.values()]
+    names = [p.name for p in known]
+    for key in dynamic if known else ():
+        if isinstance(key, int):
+            fits = 0 <= key < len(known) or any(p.kind is p.VAR_POSITIONAL for p in known)
+        else:
+            fits = any(f"{identifier(key)}_".startswith(f"{name}_") for name in names)
+            fits = fits or any(p.kind is p.VAR_KEYWORD for p in known)
+        if not fits:
+            raise TraceError(f"dynamic= names the argument {key!r}, but the parameters are {', '.join(names)}"
+                             f"{meant(key, names)}")

@@ -165,12 +165,3 @@ _SHOWN = frozenset((int, float, bool, str, type(None)))
 def locate(error: TraceError, fn):
     """Name in an error the user's line that it came from, or that of the traced function."""
     error.locate(position_of(error) or definition_of(fn))
-
-
-def parameters_of(fn) -> tuple:
-    """Return the names of a function's parameters, or those of a module's forward; `*args` with its star."""
-    try:
-        found = inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters.values()
-    except (TypeError, ValueError):      # of a function that does not say
-        return ()
-    return tuple([f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found])

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import LEAST
 from ..errors.errors import TraceError, at
+from ..errors.parameters import parameters_of
 from ..guards.arg_pytree import flatten
-from .dynamic_shapes import Family, Symbols, user_names
-from .labels import parameters_of
+from .dynamic_shapes import Family, Symbols, check_keys, user_names
 from .recorded_call import Call, Run
 from .trace import Traced
 
@@ -58,6 +58,8 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
     names: dict = {}
     if dynamic:
         named = isinstance(dynamic, dict)
+        if named:
+            check_keys(dynamic, fn)
         names = user_names(dynamic, parameters_of(fn), call) if named else Family().symbolic_origins(call.shapes, (), True)
     run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
     try:

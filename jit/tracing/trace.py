@@ -30,6 +30,7 @@ from .arrays import ArrayArguments
 from .cache import Cache, numbers_key
 from .cache_entry import kinds_of, sharing
 from .cache_miss import MissHandler
+from .dynamic_shapes import check_keys
 from .entry_call import MISS, MOST, quick_call
 from .labels import call_of, definition_of, locate
 from .recorded_call import RECORDING, Call
@@ -54,6 +55,8 @@ class Traced:
         if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
             raise TraceError(definition_of(fn).of(f"dynamic= takes None, True, False or a dictionary of dimensions, got "
                                                   f"{dynamic!r}"))
+        if isinstance(dynamic, dict):
+            check_keys(dynamic, fn)
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self.run = fn if run is None else run        # calls it as it is: for a traced module, past its own traced call

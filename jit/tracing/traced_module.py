@@ -17,6 +17,7 @@ from ...ir.draw.tables import html_text
 from ...ir.weak_table import WeakTable
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
+from ..errors.parameters import signature_of
 from .labels import definition_of
 
 _CLASS = vars(object)["__class__"]
@@ -76,6 +77,10 @@ class TracedModule(Module):
 
     def _plain_module(self):
         return self._jit_module
+
+    @property
+    def __signature__(self):
+        return signature_of(self._jit_module)
 
     @property
     def _orig_mod(self):

@@ -5,6 +5,7 @@ printing are therefore refused, with the user's line. Python state that is read 
 (`python_state.py`).
 """
 
+import functools
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from .buffer_mutations import NO_STATE, State
 from .cond_branches import CondBranches
 from .module_calls import ModuleCalls
 from .python_state import constants, refuse_effects
+from .signature import HoldsWeights
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class Captured:
     constants: dict = field(default_factory=dict)
 
 
-def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=(), failures=None) -> Captured:
+def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=(), failures=None,
+            names=()) -> Captured:
     """Run `fn(*args, **kwargs)` eagerly without gradients, and record it.
 
     tensors         tensors in the arguments, in order
@@ -65,6 +68,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     state           buffers that may be written
     signatures_of   paths of modules whose arguments and results are recorded
     failures        list to which refusals are appended; without it, the first one raises
+    names           names of the tensors
     """
     m, plain = tls.m, _plain(fn)
     if m.recorder is not None:
@@ -81,7 +85,8 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
         try:
             recorder.limits.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
-                recorder.inputs.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
+                shape = None if symbols is None else symbols.shape(i, t._a.shape)
+                recorder.inputs.argument(t, i, shape, names[i] if names else "")
             with _told_of_gradients(), calls.heard(recorder.value_of), inputs, tracker:
                 result = plain(*args, **kwargs)
                 tracker.status.raise_caught()
@@ -138,6 +143,9 @@ def names_of(fn) -> dict:
         elif isinstance(holder, Module):
             for name, t in (*holder.named_parameters(), *holder.named_buffers()):
                 found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
+        elif isinstance(holder, HoldsWeights):
+            for name, t in holder.named_weights()[0].items():
+                found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
     return found
 
 
@@ -154,6 +162,9 @@ def kinds_of(fn, weights: dict) -> dict:
     """
     kinds: dict = {}
     for _, holder in _holders(fn):
+        if isinstance(holder, HoldsWeights):
+            tensors, known = holder.named_weights()
+            kinds.update({id(t): known[name] for name, t in tensors.items() if name in known})
         for module in holder.modules() if isinstance(holder, Module) else ():
             passing = module._non_persistent_buffers_set
             kinds.update({id(t): "passing buffer" if name in passing else "buffer" for name, t in module._buffers.items()})
@@ -164,6 +175,8 @@ def kinds_of(fn, weights: dict) -> dict:
 def _holders(fn) -> list:
     """Return (name, object) of the places from which a function may take tensors."""
     fn = _plain(fn)
+    while isinstance(fn, functools.partial):
+        fn = _plain(fn.func)
     holders = {"": fn, **({"": fn.__self__} if hasattr(fn, "__self__") else {})}
     code = getattr(fn, "__code__", None)
     if code is not None:

@@ -1,6 +1,5 @@
 """Example arguments of an export: their structure, tensors and names, and the same arguments at other sizes."""
 
-import inspect
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,9 +7,9 @@ import numpy as np
 
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.symbols.scope import LEAST
-from ....runtime.core.tensor import Tensor, wrap
-from ....runtime.nn.base.module import Module
+from ....runtime.core.tensor import wrap
 from ...errors.extents import Extent, extent_of
+from ...errors.parameters import identifier, inputs_of, positional_names, signature_of, unique, wanted_dims
 from . import treespec
 
 _FURTHER = (lambda n: n + 1, lambda n: 2 * n + 1, lambda n: n - 1, lambda n: n + 3, lambda n: n // 2, lambda n: n - 2)
@@ -22,12 +21,14 @@ class ExampleArguments(NamedTuple):
     structure     structure of (positional, named) arguments (`treespec.rebuild`)
     tensors       the tensors in them, in order
     names         names of the tensors, all different
+    owners        names of the arguments that the tensors are in
     parameters    names of the positional arguments
     """
 
     structure: dict[str, Any]
     tensors: list
     names: list
+    owners: list
     parameters: list
 
 
@@ -39,7 +40,7 @@ class Call(NamedTuple):
 
 
 def arguments_of(fn, example_inputs) -> ExampleArguments:
-    """Parse a tensor, a tuple of arguments, a dict of them by name, or a `Call`.
+    """Parse a tensor, a tuple of arguments, a dict of them by name, or a `Call`. Arguments by name are put in signature order.
 
     The tensors are copies: one tensor given for two arguments, or two parts of one memory, become different tensors.
     """
@@ -50,52 +51,40 @@ def arguments_of(fn, example_inputs) -> ExampleArguments:
         raise ArgumentError("example_inputs is a tensor, a tuple of arguments or a dict of them by name, got "
                             f"{type(given).__name__}")
     args, kwargs = given if isinstance(given, Call) else ((), dict(given)) if isinstance(given, dict) else (tuple(given), {})
-    parameters = _parameters(fn.forward if isinstance(fn, Module) else fn, args, kwargs)
+    parameters, kwargs = _bound(signature_of(fn), args, kwargs)
     tensors: list = []
     names: list = []
-    items = [treespec.describe(a, tensors, names, name) for a, name in zip(args, parameters)]
-    entries = [[k, treespec.describe(v, tensors, names, k)] for k, v in kwargs.items()]
+    owners: list = []
+
+    def described(value, owner):
+        structure = treespec.describe(value, tensors, names, identifier(owner))
+        owners.extend([owner] * (len(names) - len(owners)))
+        return structure
+
+    items = [described(a, name) for a, name in zip(args, parameters)]
+    entries = [[k, described(v, k)] for k, v in kwargs.items()]
     if not tensors:
         raise ArgumentError("example_inputs has no tensor in it")
     tensors = [treespec.as_tensor(t).detach().clone() for t in tensors]
-    return ExampleArguments({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
+    return ExampleArguments({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), owners,
+                            parameters)
 
 
-def _declared_names(module) -> list:
-    """Return the input names of a module that takes `*inputs` (`from_onnx` makes such), where they are Python identifiers."""
-    return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(getattr(module, "input_names", ()))]
-
-
-def _parameters(fn, args, kwargs) -> list:
+def _bound(signature, args, kwargs) -> tuple:
+    """Return (names of the positional arguments, the others in the order of the signature)."""
+    if signature is None:
+        return positional_names(None, len(args)), kwargs
     try:
-        signature = inspect.signature(fn)
-    except ValueError:
-        return [f"arg{i}" for i in range(len(args))]
-    try:
-        signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs).arguments
     except TypeError as e:
         raise ArgumentError(f"example_inputs does not fit the function: {e}") from None
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    words = [p.name for p in signature.parameters.values() if p.kind in plain]
-    words = words or _declared_names(getattr(fn, "__self__", fn))
-    return [words[i] if i < len(words) else f"arg{i}" for i in range(len(args))]
+    return positional_names(signature, len(args)), {k: kwargs[k] for k in (*bound, *kwargs) if k in kwargs}
 
 
 def result_names(names) -> list:
     """Return names of results from their paths in containers: `output` if there is one, `output_<path>` for paths of
     numbers."""
     return ["output"] if len(names) == 1 else unique([f"output_{n}" if n[0].isdigit() else n for n in names])
-
-
-def unique(names) -> list:
-    """Make names unique by appending numbers."""
-    found: list = []
-    for name in names:
-        fresh, n = name, 1
-        while fresh in found:
-            fresh, n = f"{name}_{n}", n + 1
-        found.append(fresh)
-    return found
 
 
 # Other sizes.
@@ -109,6 +98,7 @@ class Example:
     tensors: list
     sizes: dict
     results: Any = None
+    names: tuple = ()       # of the tensors
 
 
 @dataclass(frozen=True)
@@ -159,27 +149,14 @@ def _resized(a, d, size, extent: Extent, n):
     return np.take(a, np.arange(wanted) % size, axis=d)
 
 
-def dims_of(dynamic, tensors, names) -> Dims:
-    """Parse `dynamic=`: {name or number of an input: {dim: name or extent}, or dims, or True}."""
+def dims_of(dynamic, tensors, names, owners=()) -> Dims:
+    """Parse `dynamic=`: {an input (see `inputs_of`): {dim: name or extent}, or dims, or True}."""
     extents: dict = {}
     for key, wish in (dynamic or {}).items():
-        if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
-            raise ArgumentError(f"dynamic= names the input {key!r}, but the inputs are called {', '.join(map(repr, names))}")
-        i = key if isinstance(key, int) else names.index(key)
-        for d, text in _wishes(wish, tensors[i], names[i]).items():
-            extents[i, d] = extent_of(text)
+        for i in inputs_of(key, names, owners):
+            for d, text in wanted_dims(wish, tensors[i].ndim, names[i]).items():
+                extents[i, d] = extent_of(text)
     return Dims(dict(sorted(extents.items())))
-
-
-def _wishes(wish, t: Tensor, name):
-    wish = dict.fromkeys(range(t.ndim)) if wish is True else wish
-    wish = wish if isinstance(wish, dict) else dict.fromkeys(wish)
-    names = {}
-    for dim, text in wish.items():
-        if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
-            raise ArgumentError(f"dynamic= names dim {dim!r} of {name}, which has {t.ndim} dims")
-        names[dim % t.ndim] = text if isinstance(text, str) else f"{name}_{dim % t.ndim}"
-    return names
 
 
 def recordable(sizes: dict) -> dict:

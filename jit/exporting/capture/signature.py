@@ -4,9 +4,11 @@ Conditions are text: comparisons of arithmetic on known names, evaluated without
 """
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from keyword import iskeyword
 
 from ....ir.draw.tables import clipped
 from ....ir.dtype import BY_NAME, DType
@@ -165,10 +167,23 @@ class Signature:
                              f"export: expected {_shown(self.arguments)}, got {_shown(structure)}")
         return tensors
 
+    @property
+    def keywords(self) -> list:
+        """Names of the arguments that the example gave by name."""
+        return [k for k, _ in self.arguments["tuple"][1]["dict"]]
+
+    @property
+    def names(self) -> tuple:
+        """Names of all arguments, in the order in which they are taken by position."""
+        return (*self.parameters, *self.keywords)
+
+    def of_python(self) -> inspect.Signature:
+        """Return the signature of calls, as `inspect.signature` shows it."""
+        return signature_with(self.names)
+
     def _in_order(self, args, kwargs) -> tuple:
         """Return (args, kwargs) with each argument by position or by name, as at the export."""
-        keywords = [k for k, _ in self.arguments["tuple"][1]["dict"]]
-        known = (*self.parameters, *keywords)
+        keywords, known = self.keywords, self.names
         by_name = {**dict(zip(known, args)), **kwargs}
         if len(args) > len(known) or len(by_name) != len(args) + len(kwargs) or set(by_name) != set(known):
             return args, kwargs
@@ -187,6 +202,21 @@ class Signature:
                 if want != n:
                     raise _wrong_size(spec, a, position, size, want)
         return sizes
+
+
+class HoldsWeights:
+    """A callable whose weights have names that exports of it keep: a loaded model."""
+
+    def named_weights(self) -> tuple:
+        """Return {name: tensor} and {name: kind} of the weights."""
+        raise NotImplementedError
+
+
+def signature_with(names) -> inspect.Signature:
+    """Return the signature of a callable that takes arguments of these names, by position or by name."""
+    kinds, names = inspect.Parameter, tuple(names)
+    found = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in names if name.isidentifier() and not iskeyword(name)]
+    return inspect.Signature([*found, *[kinds("others", kinds.VAR_KEYWORD)] * (len(found) < len(names))])
 
 
 def _named(text, n, sizes) -> int | None:

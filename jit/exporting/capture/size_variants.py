@@ -19,13 +19,14 @@ from ....runtime.api.register.register import FUNCTIONS
 from ....runtime.autograd.grad_mode import no_grad
 from ....runtime.cpu.graph import machine_passes
 from ...errors.errors import ExportError, PinnedSize
+from ...errors.parameters import unique
 from ...tracing.dynamic_shapes import SIZE, Symbols
 from ...tracing.record_graph import for_elsewhere
 from ...tracing.trace import Traced
 from . import treespec
 from .buffer_mutations import NO_STATE, State
 from .capture import capture, kinds_of, state_of
-from .example_inputs import Dims, Example, arguments_of, dims_of, others, recordable, result_names, unique
+from .example_inputs import Dims, Example, arguments_of, dims_of, others, recordable, result_names
 from .module_calls import ModuleCalls
 from .prepare import freeze as frozen
 from .prepare import without_unused
@@ -84,8 +85,8 @@ def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bo
         raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
     fn = fn.fn if isinstance(fn, Traced) else fn
     given = arguments_of(fn, example_inputs)
-    example = Example(given.structure, given.tensors, {})
-    dims = dims_of(dynamic, example.tensors, given.names)
+    example = Example(given.structure, given.tensors, {}, names=tuple(given.names))
+    dims = dims_of(dynamic, example.tensors, given.names, given.owners)
     sizes = dims.sizes(example.tensors)
     state = state_of(fn) if stateful else NO_STATE
     first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state, signatures_of)
@@ -118,7 +119,7 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
     found: list = []
     names: list = []
     with state.restored():
-        made = capture(fn, args, kwargs, tensors, symbols, state, signatures_of)
+        made = capture(fn, args, kwargs, tensors, symbols, state, signatures_of, names=example.names)
         described = treespec.describe(made.result, found, names, "")
         results = _copies([*found, *state.now(made.state)])
     if not found:

@@ -27,7 +27,7 @@ from ....runtime.serialization import safetensors
 from ....runtime.state.mode import tls
 from ...errors.errors import ExportError
 from ..capture import treespec
-from ..capture.signature import Signature, holds
+from ..capture.signature import HoldsWeights, Signature, holds
 from . import archive
 from .precompiled import Code
 
@@ -61,7 +61,7 @@ def open_model(reader: archive.Reader, objects: bool, where: Device) -> "Model":
         return DEVICE_MODELS[where.type].DeviceModel(reader, objects, where)
 
 
-class Model:
+class Model(HoldsWeights):
     """A loaded model.
 
     model(x)              results for tensors or arrays, in the structure of the exported function's result;
@@ -86,6 +86,7 @@ class Model:
         self.quantized, self.constants = manifest.get("quantized"), manifest.get("constants", {})
         self.weights = self._read_weights(manifest["weights"], manifest.get("pairs", []))
         self.state = State(self.signature, self.weights)
+        self.__signature__ = self.signature.of_python()
         self.kinds = _kinds(manifest.get("kinds", {}), self.weights)
         self._arrays = [t._a for t in self.weights.values()]
         self.code = self._code(objects)
@@ -97,6 +98,9 @@ class Model:
         self._lock = new_rlock()
         for variant in self.variants if self.code is None else ():
             self.graph_of(variant)
+
+    def named_weights(self) -> tuple:
+        return self.weights, self.kinds
 
     # As modules are asked.
 

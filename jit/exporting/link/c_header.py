@@ -4,7 +4,7 @@ import math
 import re
 import textwrap
 
-from ..capture.example_inputs import unique
+from ...errors.parameters import unique
 from ..capture.signature import Signature
 from .c_checks import MEANINGS, MOST_DIMS
 from .c_entry import Entry

@@ -1,6 +1,5 @@
 """Dynamic sizes in PyTorch's terms: `Dim`, and `dynamic_shapes` for each tensor in the arguments."""
 
-import inspect
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -8,9 +7,9 @@ from typing import Any
 
 from ....ir.errors import ArgumentError, DTypeError
 from ....runtime.core.tensor import Tensor
-from ....runtime.nn.base.module import Module
 from ...errors.errors import ExportError, PinnedSize
 from ...errors.extents import Extent
+from ...errors.parameters import meant, positional_names, signature_of
 from ..capture import treespec
 from ..capture.example_inputs import Call
 
@@ -128,7 +127,7 @@ class ShapesCollection:
 
     def dynamic_shapes(self, m, args: tuple, kwargs: dict | None = None) -> dict:
         """Return the declarations for the arguments of a module or function, by name."""
-        return self.of(_bound(_signature(m), args, kwargs or {}))
+        return self.of(_bound(signature_of(m), args, kwargs or {}))
 
     def of(self, bound: dict) -> dict:
         seen: set = set()
@@ -156,7 +155,7 @@ class AdditionalInputs:
 
     def dynamic_shapes(self, m, args: tuple, kwargs: dict | None = None) -> dict:
         """Return the inferred declarations for the arguments of a module or function, by name."""
-        signature = _signature(m)
+        signature = signature_of(m)
         return self.of(_bound(signature, args, kwargs or {}), [_bound(signature, *call) for call in self.examples])
 
     def verify(self, ep) -> None:
@@ -306,17 +305,15 @@ def _each(spec, t, path) -> dict:
 
 def named(shapes, fn, args: tuple, kwargs: dict, words: bool = False) -> tuple:
     """Return (the arguments as an example, the `Named` sizes of their tensors)."""
-    signature = _signature(fn)
+    signature = signature_of(fn)
     bound = _bound(signature, args, kwargs)
     example = Call(args, {k: v for k, v in [*bound.items(), *kwargs.items()] if k in kwargs})
     return example, _named(shapes, bound, lambda call: _bound(signature, *call), words)
 
 
-def _signature(fn):
-    return inspect.signature(fn.forward if isinstance(fn, Module) else fn)
-
-
 def _bound(signature, args, kwargs) -> dict:
+    if signature is None:
+        return {**dict(zip(positional_names(None, len(args)), args)), **kwargs}
     try:
         return signature.bind(*args, **kwargs).arguments
     except TypeError as e:
@@ -335,8 +332,9 @@ def _named(shapes, bound: dict, bind, words) -> Named:
             raise ArgumentError(f"dynamic_shapes has {text} for {len(bound)} arguments")
         shapes = dict(zip(bound, shapes))
     if set(shapes or ()) - set(bound):
-        raise ArgumentError(f"dynamic_shapes names {', '.join(sorted(set(shapes) - set(bound)))}, the arguments are "
-                            f"{', '.join(bound)}")
+        wrong = sorted(map(str, set(shapes) - set(bound)))
+        raise ArgumentError(f"dynamic_shapes names {', '.join(wrong)}, the arguments are {', '.join(bound)}"
+                            f"{meant(wrong[0], bound)}")
     for name, value in bound.items():
         _mapped(declared.take, value, name, (shapes or {}).get(name))
     declared.name_hinted()

@@ -10,6 +10,7 @@ from ....ir.draw.tables import html_text, shortened
 from ....ir.errors import ArgumentError, DTypeError
 from ....passes.simplify.decompose import decompose
 from ....runtime.pytree.pytree import register_dataclass
+from ..capture.signature import HoldsWeights
 from ..file import archive, loader, writer
 from . import decompositions, fx_graph
 from . import draft_export as program_draft
@@ -32,13 +33,14 @@ __all__ = ["AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignat
            "save", "unflatten"]
 
 
-class ExportedProgram:
+class ExportedProgram(HoldsWeights):
     """An exported program. `module()` runs it and writes to the module's buffers; weights have the module's names."""
 
     _report: Any = None         # of a draft
 
     def __init__(self, model, example_inputs=None, decomposed=None):
         self._model, self.example_inputs, self._decomposed = model, example_inputs, decomposed
+        self.__signature__ = vars(model).get("__signature__")
 
     def module(self):
         """Return the callable program, which takes the arguments of the exported module and does not need its code."""
@@ -108,6 +110,9 @@ class ExportedProgram:
 
     def buffers(self):
         yield from self._named("buffer", "passing buffer").values()
+
+    def named_weights(self) -> tuple:
+        return self._model.named_weights()
 
     def __call__(self, *args, **kwargs):
         return self._model(*args, **kwargs)

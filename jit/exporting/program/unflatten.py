@@ -139,7 +139,7 @@ class Unflattening:
         graph.output([env(n) for n in self.whole.results[:count]])
         made = UnflattenedModule.__new__(UnflattenedModule)
         made.__dict__.update(path="", arguments=signature.arguments, positions=tuple(range(len(self.whole.arguments))),
-                             results=signature.results, tensors_of=tensors_of)
+                             results=signature.results, tensors_of=tensors_of, __signature__=signature.of_python())
         fields = dict(made.__dict__)
         GraphModule.__init__(made, targets, graph, "UnflattenedModule")
         made.__dict__.update(fields)
