@@ -25,7 +25,7 @@ import numpy as np
 
 from ...ir.blocks import block
 from ...ir.draw import view
-from ...ir.draw.tables import clipped, counted, html_table, html_text, shortened, text_table
+from ...ir.draw.tables import COLUMNS, clipped, counted, html_table, html_text, shortened, text_table
 from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
 from ...ir.locks import new_lock
@@ -51,7 +51,8 @@ class Row:
     seconds: float = 0.0
 
     def __repr__(self):
-        return f"<{counted(self.calls, 'call')} of {time_text(self.each)}: {repr(self.work)[1:-1]}>"
+        text = f"{counted(self.calls, 'call')} of {time_text(self.each)}: {repr(self.work)[1:-1]}"
+        return f"<{clipped(text, COLUMNS - 2)}>"
 
     @property
     def each(self) -> float:

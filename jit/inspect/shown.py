@@ -78,7 +78,7 @@ class Kernel(tuple):
         return f"{self.text}\n\n{self.code}"
 
     def __repr__(self):
-        return f"<kernel of {size_text(self.code)}: {clipped(self.operations, 60)}; print shows it>"
+        return f"<kernel of {size_text(self.code)}: {clipped(self.operations, 50)}; print shows it>"
 
     def _repr_html_(self) -> str:
         return html_text(str(self), "print(...)", self.operations)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...ir.draw.tables import clipped
+from ...ir.draw.tables import COLUMNS, clipped
 from ...ir.graph.graph import Value
 from ...ir.graph.printer import format_line
 from ...ir.opdef.op import operations
@@ -50,7 +50,7 @@ class Work:
 
     def __repr__(self):
         name = f"{self.kind} {self.name}" if self.kind == "kernel" else self.kind
-        return f"<{name}: {clipped(self.ops, 48)} over {clipped(self.over, 32)}>"
+        return f"<{clipped(f'{name}: {self.ops} over {self.over}', COLUMNS - 2)}>"
 
     @property
     def bytes_moved(self) -> int:
