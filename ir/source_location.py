@@ -1,5 +1,15 @@
 """Source locations of operations: the user's line, and the module whose call was under way."""
 
+import sys
+from pathlib import PurePath
+
+
+def name_of_file(file: str) -> str:
+    """Return the name of a file without its folder, or `In[3]` for a cell of a notebook, whose file only its kernel knows."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
+    return PurePath(file).name if number is None else f"In[{number}]"
+
 
 class Where(tuple):
     """A user's line that compares as (file, line number), with the name of the module's call, such as `Net.layers.0`.

@@ -11,10 +11,9 @@
 """
 
 import math
-from pathlib import PurePath
 
 from ..dtype import DType
-from ..source_location import module_of
+from ..source_location import module_of, name_of_file
 from ..symbols.symbolic import SymFloat, SymInt, is_symbol
 
 _COMMENT_COLUMN = 100   # comments are aligned, but no further to the right than this
@@ -56,9 +55,9 @@ def value_names(graph) -> dict:
 
 
 def format_line(line, full_paths: bool = False) -> str:
-    """Return the user's line: ``model.py:12``."""
+    """Return the user's line: ``model.py:12``, or ``In[3]:12`` in a notebook."""
     file, number = line
-    return f"{file if full_paths else PurePath(file).name}:{number}"
+    return f"{file if full_paths else name_of_file(file)}:{number}"
 
 
 def format_place(line, full_paths: bool = False) -> str:

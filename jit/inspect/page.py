@@ -5,12 +5,12 @@ The page is one file that loads nothing. It follows the reader's preference for 
 
 import linecache
 import math
-from pathlib import PurePath
 
 from ...ir.draw import drawing, view
 from ...ir.draw.tables import counted, markup
 from ...ir.graph.printer import format_line
 from ...ir.graph.text import show
+from ...ir.source_location import name_of_file
 from .work import works_of
 
 MOST_DRAWN = 1500    # nodes of a graph that is still drawn, as recorded and as it runs; larger ones are shown as text,
@@ -227,7 +227,7 @@ def _source(profile, anchors):
         yield "<p class=faint>Percentages are times of steps. A kernel that joins several lines counts for each of them.</p>"
     for file in dict.fromkeys([file for file, _ in anchors.lines]):
         numbers = {n: anchors.lines[f, n] for f, n in anchors.lines if f == file}
-        yield (f"<details open><summary>{markup(PurePath(file).name)} <span class=faint>{markup(file)}</span></summary>"
+        yield (f"<details open><summary>{markup(name_of_file(file))} <span class=faint>{markup(file)}</span></summary>"
                f"<pre tabindex=0>{_excerpt(file, numbers, shares)}</pre></details>")
 
 
