@@ -170,7 +170,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
         same = other_type is None or not check_other or other_type is dt.bool_
         mask = FUNCTIONS["zeros_like"](mask, dtype=target_type).masked_fill_(mask, -math.inf)
     else:
-        raise ArgumentError(f"{mask_name} holds booleans or floating-point numbers, got {mask.dtype}")
+        raise ArgumentError(f"{mask_name} holds booleans or floating-point numbers, got {mask.dtype.name}")
     if not same:
         warn(f"{mask_name} and {other_name} should be of one dtype")
     return mask

@@ -53,8 +53,8 @@ def transform_subclass(t, callback, outer_size=None, outer_stride=None):
     parts = {name: callback(name, getattr(t, name)) for name in names}
     made = type(t).__tensor_unflatten__(parts, context, outer_size, outer_stride)
     if tuple(made.shape) != tuple(outer_size):
-        raise ShapeError(f"{type(t).__name__}.__tensor_unflatten__ gave a tensor of shape {tuple(made.shape)}, asked for "
-                         f"{tuple(outer_size)}")
+        raise ShapeError(f"{type(t).__name__}.__tensor_unflatten__ gave a tensor of shape {list(made.shape)}, asked for "
+                         f"{list(outer_size)}")
     return made
 
 

@@ -12,8 +12,8 @@ from ..symbols.symbolic import SymInt
 class Aval:
     """Type of a value. Equal avals are interchangeable.
 
-    `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a symbolic size. `str`, for messages, has the sizes as
-    they are now. No condition on these arises, since rules describe operands before they check them.
+    `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a symbolic size. `str` is for messages: ``float32[8, 64]``,
+    with the sizes as they are now. No condition on these arises, since rules describe operands before they check them.
     """
 
     __slots__ = ("_hash", "dtype", "shape")
@@ -56,8 +56,7 @@ class Aval:
         return f"{self.dtype.short}[{','.join([d.text if type(d) is SymInt else str(d) for d in self.shape])}]"
 
     def __str__(self):
-        sizes = [d.hint if type(d) is SymInt and not d.scope.is_inner else d for d in self.shape]
-        return f"{self.dtype.short}[{','.join(map(str, sizes))}]"
+        return f"{self.dtype.name}{shape_text(self.shape)}"
 
     @property
     def key(self) -> tuple:
@@ -67,6 +66,11 @@ class Aval:
     @property
     def is_symbolic(self) -> bool:
         return has_symbols(self.shape)
+
+
+def shape_text(shape) -> str:
+    """Return a shape for messages: ``[8, 64]``, with the sizes as they are now."""
+    return f"[{', '.join([str(d.hint if type(d) is SymInt and not d.scope.is_inner else d) for d in shape])}]"
 
 
 def same_shape(a: tuple, b: tuple) -> bool:
@@ -87,7 +91,7 @@ def broadcast_shapes(*shapes) -> tuple:
                 out[i] = d
             elif d != known and d != 1:
                 if known != 1:
-                    raise ShapeError(f"shapes {' and '.join(str(tuple(s)) for s in shapes)} do not broadcast: "
+                    raise ShapeError(f"shapes {' and '.join(map(shape_text, shapes))} do not broadcast: "
                                      f"at dimension {i - ndim} the sizes {known} and {d} differ and neither is 1")
                 out[i] = d
     return tuple(out)

@@ -69,7 +69,7 @@ def check_sizes(shape, what: str = "shape", itemsize: int = 16) -> tuple:
     for n in sizes:
         nbytes *= n or 1
     if nbytes > MOST:
-        raise ShapeError(f"{what} {shape} has more bytes than 64 bits can count")
+        raise ShapeError(f"{what} {list(shape)} has more bytes than 64 bits can count")
     return sizes
 
 
@@ -102,11 +102,11 @@ def check_element(value, dtype: DType, what: str = "value"):
     """Check a number that fills elements of a dtype: whole dtypes hold it, rounded towards 0, and real ones its only part."""
     kind, now = type(value), hint(value)
     if kind not in (bool, int, float, complex, SymInt, SymFloat) or (kind is complex and not dtype.is_complex):
-        raise DTypeError(f"{what} must be a number that {dtype} can hold, got {value!r}")
+        raise DTypeError(f"{what} must be a number that {dtype.name} can hold, got {value!r}")
     if dtype.is_integer:
         least, most = int_range(dtype)
         if not least - 1 < now < most + 1:          # nan compares to nothing
-            raise ArgumentError(f"{what} must be a number that {dtype} can hold, got {now!r}")
+            raise ArgumentError(f"{what} must be a number that {dtype.name} can hold, got {now!r}")
     return value
 
 
@@ -120,7 +120,7 @@ def check_shape(shape, wanted, what: str):
 def check_operand(x, shape, dtype: DType, what: str):
     """Check an operand whose type follows from others, such as the gradient of a result."""
     if x.dtype is not dtype:
-        raise DTypeError(f"{what} must be of {dtype}, got {x}")
+        raise DTypeError(f"{what} must be of {dtype.name}, got {x}")
     check_shape(x.shape, shape, what)
 
 

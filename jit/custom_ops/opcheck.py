@@ -133,7 +133,7 @@ def _agree(fake, real):
 
 
 def _described(result):
-    return f"{result.dtype} of shape {tuple(result.shape)}" if isinstance(result, Tensor) else type(result).__name__
+    return f"{result.dtype.name} of shape {list(result.shape)}" if isinstance(result, Tensor) else type(result).__name__
 
 
 def _check_traced(op, args, kwargs, close):

@@ -105,7 +105,7 @@ def _fitting(x, name, dtype, sizes) -> Tensor:
             raise ArgumentError(f"input {name!r} takes a tensor, got {type(x).__name__}")
         x = wrap(np.asarray(x))
     if dtype is not None and x.dtype is not dtype:
-        raise DTypeError(f"input {name!r} takes {dtype}, got {x.aval}; cast it with .to()")
+        raise DTypeError(f"input {name!r} takes {dtype.name}, got {x.aval}; cast it with .to()")
     fits = sizes is None or (len(sizes) == x.ndim and all(not isinstance(n, int) or n == m for n, m in zip(sizes, x.shape)))
     if not fits:
         raise ShapeError(f"input {name!r} takes the shape {sizes}, got {x.aval}")

@@ -43,7 +43,7 @@ class DataSwaps:
         has_history = not t.is_leaf or (is_outside and (t._node is not None or value._node is not None))
         if has_history and (t._a.shape != value._a.shape or t._a.dtype != value._a.dtype
                             or (is_outside and memory_order(t._a) != memory_order(value._a))):
-            r.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
+            r.refuse(f"it sets .data of a tensor of {t._a.dtype.name}{list(t._a.shape)} to one of {value._a.dtype.name}"
                      f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
         if is_outside:          # (others may end within the call, and their memory with them)
             self.bases[id(t)] = base_of(value)

@@ -16,7 +16,7 @@ def as_pixels(picture: np.ndarray, dataformats: str) -> np.ndarray:
     """Return a picture (height, width, channels) of bytes; several (N) are laid out on a sheet. Floats are from 0 to 1."""
     letters = dataformats.upper()
     if len(letters) != picture.ndim or len(set(letters)) != len(letters) or not set("HW") <= set(letters) <= set("NCHW"):
-        raise ShapeError(f"dataformats {dataformats!r} does not name the dims of a picture of shape {picture.shape}")
+        raise ShapeError(f"dataformats {dataformats!r} does not name the dims of a picture of shape {list(picture.shape)}")
     order = [letters.index(dim) for dim in "NHWC" if dim in letters]
     picture = picture.transpose(order)
     if "C" not in letters:
@@ -24,7 +24,7 @@ def as_pixels(picture: np.ndarray, dataformats: str) -> np.ndarray:
     if "N" in letters:
         picture = _sheet(picture)
     if picture.shape[-1] not in _COLOURS:
-        raise ShapeError(f"a picture has 1 to 4 channels, got {picture.shape[-1]} (shape {picture.shape}, {dataformats!r})")
+        raise ShapeError(f"a picture has 1 to 4 channels, got {picture.shape[-1]} (shape {list(picture.shape)}, {dataformats!r})")
     if picture.dtype != np.uint8:
         scaled = np.nan_to_num(picture.astype(np.float32) * 255.0)
         picture = np.clip(scaled, 0, 255).astype(np.uint8)
@@ -45,7 +45,7 @@ def png(picture: np.ndarray) -> bytes:
     """Return the file of a picture of bytes (height, width, channels)."""
     height, width, channels = picture.shape
     if not height or not width:
-        raise ShapeError(f"a picture of shape {picture.shape} has no pixels")
+        raise ShapeError(f"a picture of shape {list(picture.shape)} has no pixels")
     lines = np.zeros((height, 1 + width * channels), np.uint8)          # each line begins with the number of its filter
     lines[:, 1:] = picture.reshape(height, -1)
     head = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
@@ -58,7 +58,7 @@ def wav(sound: np.ndarray, rate: int) -> tuple:
     """Return (the file of a sound from -1 to 1, channels, frames); one channel (frames) or several (channels, frames)."""
     sound = np.squeeze(np.asarray(sound))
     if sound.ndim not in (1, 2):
-        raise ShapeError(f"a sound is (frames) or (channels, frames), got shape {sound.shape}")
+        raise ShapeError(f"a sound is (frames) or (channels, frames), got shape {list(sound.shape)}")
     if rate <= 0:
         raise ArgumentError(f"a sound has a positive sample rate, got {rate}")
     channels = 1 if sound.ndim == 1 else sound.shape[0]

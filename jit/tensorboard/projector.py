@@ -14,7 +14,7 @@ _MOST_PIXELS = 8192                 # of a side of the sheet of pictures
 def write(folder: Path, rows: np.ndarray, metadata=None, pictures=None, tag: str = "default", step=None, header=None):
     """Write a matrix of embeddings, with a label and a picture (N, C, H, W) for each of its rows."""
     if rows.ndim != 2:
-        raise ShapeError(f"add_embedding takes a matrix with a row for each point, got shape {rows.shape}")
+        raise ShapeError(f"add_embedding takes a matrix with a row for each point, got shape {list(rows.shape)}")
     for name, given in (("metadata", metadata), ("label_img", pictures)):
         if given is not None and len(given) != len(rows):
             raise ArgumentError(f"add_embedding: {len(given)} entries of {name} for {len(rows)} rows")

@@ -50,7 +50,7 @@ def histogram(tag: str, values: np.ndarray, bins="tensorflow", max_bins: int | N
     """Return the summary of a distribution of finite values."""
     values = np.asarray(values).reshape(-1)
     if values.dtype.kind not in "fiub":
-        raise DTypeError(f"add_histogram takes real numbers, got {values.dtype}")
+        raise DTypeError(f"add_histogram takes real numbers, got {values.dtype.name}")
     values = values.astype(np.float64)
     if not values.size:
         raise ArgumentError(f"add_histogram({tag!r}): there are no values")

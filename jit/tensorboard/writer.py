@@ -31,7 +31,7 @@ def _array(x) -> np.ndarray:
 def _number(x, where: str) -> float:
     found = _array(x)
     if found.size != 1:
-        raise ArgumentError(f"{where} takes one number, got {found.size} (shape {found.shape})")
+        raise ArgumentError(f"{where} takes one number, got {found.size} (shape {list(found.shape)})")
     return float(found.reshape(())[()])
 
 

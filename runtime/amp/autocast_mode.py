@@ -183,7 +183,7 @@ class autocast(Block):
             warn(f"autocast: there is no {self.device} device here, so it does nothing")
             return False
         if self.fast_dtype not in LOW:
-            warn(f"autocast does not run in {self.fast_dtype}, only in bfloat16 and float16, so it does nothing")
+            warn(f"autocast does not run in {self.fast_dtype.name}, only in bfloat16 and float16, so it does nothing")
             return False
         return True
 

@@ -40,7 +40,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if isinstance(obj, Tensor):
         target = dtype or obj.dtype
         if copy is False and target is not obj.dtype:
-            raise ArgumentError(f"asarray: converting {obj.dtype} to {target} needs a copy")
+            raise ArgumentError(f"asarray: converting {obj.dtype.name} to {target} needs a copy")
         return obj.to(target, copy=bool(copy))
     if isinstance(obj, np.ndarray) or not isinstance(obj, (bool, int, float, complex, list, tuple)):
         return _from_memory(obj, dtype, copy)

@@ -29,7 +29,7 @@ def checked(name: str, x, category: str) -> Tensor:
     if not isinstance(x, Tensor):
         raise DTypeError(f"{name} takes arrays, got {type(x).__name__}")
     if x.dtype not in CATEGORIES[category]:
-        raise DTypeError(f"{name} takes arrays of {category} dtype, got {x.dtype}")
+        raise DTypeError(f"{name} takes arrays of {category} dtype, got {x.dtype.name}")
     return x
 
 
@@ -101,7 +101,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     if device is not None:
         require(device)
     if x.dtype.is_complex and not dtype.is_complex:
-        raise DTypeError(f"astype does not convert {x.dtype} to {dtype}; take real() first")
+        raise DTypeError(f"astype does not convert {x.dtype.name} to {dtype.name}; take real() first")
     return x.to(take_dtype(dtype), copy=copy)
 
 

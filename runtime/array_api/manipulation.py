@@ -58,7 +58,7 @@ def squeeze(x, /, axis):
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     for a in axes:
         if x.shape[canonical_dim(a, x.ndim, what="axis")] != 1:
-            raise ShapeError(f"squeeze: axis {a} of shape {tuple(x.shape)} is not of size 1")
+            raise ShapeError(f"squeeze: axis {a} of shape {list(x.shape)} is not of size 1")
     return FUNCTIONS["squeeze"](x, axes)
 
 
@@ -161,7 +161,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 def where(condition, x1, x2, /):
     """Return x1 where the condition holds, x2 elsewhere."""
     if condition.dtype is not dt.bool_:
-        raise DTypeError(f"where takes a condition of bool, got {condition.dtype}")
+        raise DTypeError(f"where takes a condition of bool, got {condition.dtype.name}")
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         raise DTypeError("where takes at least one array to choose from")
     if not isinstance(x1, Tensor):

@@ -74,12 +74,12 @@ def _seeds(tensors, gradients):
                 raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape "
                                     f"{tuple(shape_of(t))}); only for one element is it implied")
             if not t.dtype.is_floating_point:
-                raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype}")
+                raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype.name}")
             g = _constant_like(t, 1)
         elif not isinstance(g, Tensor):
             raise DTypeError(f"a gradient must be a tensor or None, got {type(g).__name__}")
         elif shape_of(g) != shape_of(t):
-            raise AutogradError(f"the gradient has shape {tuple(g._a.shape)}, its tensor {tuple(t._a.shape)}; they must agree")
+            raise AutogradError(f"the gradient has shape {list(g._a.shape)}, its tensor {list(t._a.shape)}; they must agree")
         seeds.append(g if g._a.dtype is t._a.dtype or g.dtype is t.dtype else cast(g, dtype=t.dtype))
     return seeds
 

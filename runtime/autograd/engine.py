@@ -364,9 +364,9 @@ def replaced(new, old):
     if not isinstance(new, Tensor):
         raise DTypeError(f"a gradient hook must return a tensor or None, got {type(new).__name__}")
     if new.shape != old.shape:
-        raise ShapeError(f"a gradient hook returned a gradient of shape {tuple(new.shape)}, expected {tuple(old.shape)}")
+        raise ShapeError(f"a gradient hook returned a gradient of shape {list(new.shape)}, expected {list(old.shape)}")
     if new.dtype is not old.dtype:
-        raise DTypeError(f"a gradient hook returned a gradient of {new.dtype}, expected {old.dtype}")
+        raise DTypeError(f"a gradient hook returned a gradient of {new.dtype.name}, expected {old.dtype.name}")
     return new
 
 
@@ -539,4 +539,4 @@ def check_nan(node, grads):
         a = a.numpy() if isinstance(a, DeviceArray) else np.asarray(a)
         if aval_of(a).dtype.is_floating_point and np.isnan(a.astype(np.float64)).any():
             line = f" recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
-            raise AutogradError(f"{node.label}{line} returned nan in gradient {i} (shape {tuple(a.shape)})")
+            raise AutogradError(f"{node.label}{line} returned nan in gradient {i} (shape {list(a.shape)})")

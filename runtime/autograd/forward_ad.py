@@ -66,11 +66,11 @@ def make_dual(tensor, tangent, *, level=None) -> Tensor:
         raise AutogradError("make_dual: tangents are computed from histories, which no_grad() leaves out")
     for what, t in (("tensor", tensor), ("tangent", tangent)):
         if not t.dtype.is_inexact:
-            raise ArgumentError(f"make_dual: the {what} must be floating point or complex, got {t.dtype}")
+            raise ArgumentError(f"make_dual: the {what} must be floating point or complex, got {t.dtype.name}")
     if tangent.dtype is not tensor.dtype:
-        raise DTypeError(f"make_dual: the tangent has dtype {tangent.dtype}, the tensor {tensor.dtype}")
+        raise DTypeError(f"make_dual: the tangent has dtype {tangent.dtype.name}, the tensor {tensor.dtype.name}")
     if shape_of(tensor) != shape_of(tangent):
-        raise ShapeError(f"make_dual: the tangent has shape {tuple(tangent.shape)}, the tensor {tuple(tensor.shape)}")
+        raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, the tensor {list(tensor.shape)}")
     if type(tensor._node) is Leaf:
         dual = reshape(tensor, shape=shape_of(tensor))
     else:       # no view: a write would reach the base and its views, not the dual

@@ -201,8 +201,8 @@ class FunctionNode(Node):
             lead = len(shape) - len(want.shape)
             fits = lead >= 0 and all(w in (1, n) for w, n in zip(want.shape, shape[lead:]))
             if not fits:
-                raise ShapeError(f"{self.label} returned an invalid gradient at index {i}: got shape {tuple(shape)}, but "
-                                 f"expected a shape compatible with {want.shape}")
+                raise ShapeError(f"{self.label} returned an invalid gradient at index {i}: got shape {list(shape)}, but "
+                                 f"expected a shape compatible with {list(want.shape)}")
             g = sum_to(g, shape=want.shape)
         return g if g.dtype is want.dtype else cast(g, dtype=want.dtype)
 

@@ -83,7 +83,7 @@ def _directions(v, like, what, where):
         raise ArgumentError(f"{where}: v has {len(vs)} tensors, the {what}s are {len(like)}")
     for i, (one, t) in enumerate(zip(vs, like)):
         if shape_of(one) != shape_of(t):
-            raise ShapeError(f"{where}: v[{i}] has shape {tuple(one._a.shape)}, the {what} {tuple(t._a.shape)}")
+            raise ShapeError(f"{where}: v[{i}] has shape {list(one._a.shape)}, the {what} {list(t._a.shape)}")
     return vs
 
 

@@ -119,7 +119,7 @@ class _Check:
         if x._a.__class__ is DeviceArray:
             raise GradcheckError(f"input {i} is on {x.device}; differences are taken on the CPU, so move it with .cpu()")
         if x._a.dtype.itemsize < 8:
-            raise GradcheckError(f"input {i} is {x.dtype}; differences are only exact enough in float64 or complex128")
+            raise GradcheckError(f"input {i} is {x.dtype.name}; differences are only exact enough in float64 or complex128")
         if overlaps(x._a):
             raise GradcheckError(f"input {i} has elements that share memory (it was expanded), so differences cannot be taken; "
                                  "clone() it first")
@@ -176,7 +176,7 @@ class _Check:
 
     def _like(self, g, x, i):
         if g._a.shape != x._a.shape:
-            raise GradcheckError(f"the gradient of input {i} has shape {g._a.shape}, the input {x._a.shape}")
+            raise GradcheckError(f"the gradient of input {i} has shape {list(g._a.shape)}, the input {list(x._a.shape)}")
         return g._a
 
     def backward(self, fast_mode, nondet_tol, check_grad_dtypes, check_undefined_grad, check_batched_grad):
@@ -293,7 +293,7 @@ class _Check:
         for out in _differentiable(self.outputs()):
             for i, g, x in zip(self.checked, grad(out, wanted, _random_like(out), allow_unused=True), wanted):
                 if g is not None and g.dtype is not x.dtype:
-                    raise GradcheckError(f"the gradient of input {i} is {g.dtype}, the input {x.dtype}")
+                    raise GradcheckError(f"the gradient of input {i} is {g.dtype.name}, the input {x.dtype.name}")
 
     def undefined(self):
         """Raise unless backward of zeros for all outputs returns zeros."""

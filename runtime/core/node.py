@@ -370,7 +370,7 @@ class FormerKind(Node):
         """Return a gradient in the former dtype; raise if the former shape was another one."""
         shape, dtype = self.kind
         if tuple(g.shape) != shape:
-            raise ShapeError(f"a gradient of shape {tuple(g.shape)} goes back to {self.label}, whose result had shape {shape}: "
+            raise ShapeError(f"a gradient of shape {list(g.shape)} goes back to {self.label}, whose result had shape {list(shape)}: "
                              "the tensor got other data afterwards; make a new one instead")
         return [g if of(g) is dtype else engine.as_value(cast(engine.as_tensor(g), dtype=dtype))]
 
@@ -624,7 +624,7 @@ def checked(node, t, before):
     """Return a leaf whose data were set, if it can replace the saved array `before`; raise if it cannot."""
     if t._a.__class__ is not before.__class__ or t._a.shape != before.shape or t._a.dtype != before.dtype:
         raise AutogradError(f"{node.op.title} saved a tensor for its gradient, and its .data was then set to {t.aval} in "
-                            f"place of {before.dtype}{list(before.shape)}; set it after backward()")
+                            f"place of {before.dtype.name}{list(before.shape)}; set it after backward()")
     if t._data_version is not None and t._storage.was_overwritten(t._data_version):
         raise AutogradError(f"{node.op.title} saved a tensor for its gradient, whose .data was then set and overwritten in "
                             "place. Use the out-of-place form there, or clone() before writing.")

@@ -186,7 +186,7 @@ class Tensor:
                 return self
             raise AutogradError("only leaf tensors can stop requiring grad; use detach() for a tensor without its history")
         if requires_grad and not self.dtype.is_inexact:
-            raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
+            raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype.name}")
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.gradients.requires_grad_changing(self)
@@ -307,7 +307,7 @@ class Tensor:
         _check_kind("data", self._a, value._a)
         if self._node is not None and not value.dtype.is_inexact:
             raise AutogradError(f"the .data of a tensor that requires grad must be floating point or complex, got "
-                                f"{value.dtype}")
+                                f"{value.dtype.name}")
         m = tls.m
         if m.recorder is not None:
             m.recorder.swaps.data_set(self, value)
@@ -322,7 +322,7 @@ class Tensor:
     def _one(self) -> Any:
         if self._a.size != 1:
             raise NotOneError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
-                             f"{tuple(self._a.shape)}); only tensors of one element can")
+                             f"{list(self._a.shape)}); only tensors of one element can")
         return self._a.item()
 
     def tolist(self) -> Any:

@@ -95,7 +95,7 @@ def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Stack arrays of numbers."""
     if _TEXT_ARRAY.search(batch[0].dtype.str):
         raise DTypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array "
-                         f"of {batch[0].dtype}")
+                         f"of {batch[0].dtype.name}")
     dt.from_numpy(batch[0].dtype)
     return _stacked(batch)
 

@@ -101,7 +101,7 @@ class WeightedRandomSampler(Sampler):
             raise ArgumentError(f"replacement must be a bool, got {replacement!r}")
         weights = FUNCTIONS["as_tensor"](weights, dtype=dt.float64)
         if weights.ndim != 1:
-            raise ArgumentError(f"weights must be one row, got shape {tuple(weights.shape)}")
+            raise ArgumentError(f"weights must be one row, got shape {list(weights.shape)}")
         self.weights, self.num_samples, self.replacement, self.generator = weights, num_samples, replacement, generator
 
     def __iter__(self):

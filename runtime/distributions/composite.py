@@ -82,7 +82,7 @@ class TransformedDistribution(Distribution):
         need = chain.domain.event_dim
         shape = base_distribution.batch_shape + base_distribution.event_shape
         if len(shape) < need:
-            raise ArgumentError(f"base_distribution needs to have shape with size at least {need}, but got {tuple(shape)}.")
+            raise ArgumentError(f"base_distribution needs to have shape with size at least {need}, but got {list(shape)}.")
         out = Size(chain.forward_shape(shape))
         base_shape = chain.inverse_shape(out)
         if base_shape != shape:
@@ -183,8 +183,8 @@ class MixtureSameFamily(Distribution):
         batch, mix = component_distribution.batch_shape[:-1], mixture_distribution.batch_shape
         if mixture_distribution.logits.shape[-1] != component_distribution.batch_shape[-1] or any(
                 m not in (1, b) for m, b in zip(reversed(mix), reversed(batch))):
-            raise ArgumentError(f"mixture weights {tuple(mixture_distribution.logits.shape)} do not fit to components of batch "
-                                f"shape {tuple(component_distribution.batch_shape)}")
+            raise ArgumentError(f"mixture weights {list(mixture_distribution.logits.shape)} do not fit to components of batch "
+                                f"shape {list(component_distribution.batch_shape)}")
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         self._num_component = component_distribution.batch_shape[-1]
         self._event_ndims = len(component_distribution.event_shape)

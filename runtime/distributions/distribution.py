@@ -64,7 +64,7 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if holds_anywhere(~constraint.check(value)):
-                raise ArgumentError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                raise ArgumentError(f"Expected parameter {name} ({type(value).__name__} of shape {list(value.shape)}) of "
                                     f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
                                     f"values:{_shown(value)}")
 
@@ -190,17 +190,17 @@ class Distribution:
             raise ArgumentError("The value argument to log_prob must be a Tensor")
         events = self._event_shape
         if value.shape[value.ndim - len(events):] != events:
-            raise ArgumentError(f"The right-most size of value must match event_shape: {value.shape} vs {events}.")
+            raise ArgumentError(f"The right-most size of value must match event_shape: {list(value.shape)} vs {events}.")
         for i, j in zip(reversed(value.shape), reversed(self._batch_shape + events)):
             if i != 1 and j != 1 and i != j:
-                raise ArgumentError(f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs "
+                raise ArgumentError(f"Value is not broadcastable with batch_shape+event_shape: {list(value.shape)} vs "
                                     f"{self._batch_shape + events}.")
         try:
             support = self.support
         except NotImplementedError:
             return
         if holds_anywhere(~support.check(value)):
-            raise ArgumentError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within "
+            raise ArgumentError(f"Expected value argument ({type(value).__name__} of shape {list(value.shape)}) to be within "
                                 f"the support ({support!r}) of the distribution {self!r}, but found invalid values:"
                                 f"{_shown(value)}")
 

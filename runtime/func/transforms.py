@@ -239,7 +239,7 @@ def _check_like(values, like, name, what, of):
         raise ArgumentError(f"{name}: expected {len(like)} {what}s, one for each {of}, got {len(values)}")
     for i, (one, t) in enumerate(zip(values, like)):
         if shape_of(one) != shape_of(t):
-            raise ArgumentError(f"{name}: {what} {i} has shape {tuple(one.shape)}, its {of} {tuple(t.shape)}")
+            raise ArgumentError(f"{name}: {what} {i} has shape {list(one.shape)}, its {of} {list(t.shape)}")
 
 
 # Jacobians: the identity is a batch of cotangents (or tangents).
@@ -267,7 +267,7 @@ def _check_real(tensors, what):
     """Raise for complex numbers, which have two derivatives: along the real and the imaginary part."""
     for i, t in enumerate(tensors):
         if t.dtype.is_complex:
-            raise DTypeError(f"Jacobians are those of real numbers, but {what} {i} is {t.dtype}; write the function in terms "
+            raise DTypeError(f"Jacobians are those of real numbers, but {what} {i} is {t.dtype.name}; write the function in terms "
                              "of real and imaginary parts (view_as_real)")
 
 

@@ -118,7 +118,7 @@ def _mapped_leaves(args, in_dims):
                 continue
             raise ArgumentError(f"vmap: in_dims says {dim} for an argument that is no tensor but {type(x).__name__}; say None")
         if not -x.ndim <= dim < x.ndim:
-            raise ShapeError(f"vmap: an argument of shape {tuple(x.shape)} has no dimension {dim}")
+            raise ShapeError(f"vmap: an argument of shape {list(x.shape)} has no dimension {dim}")
         dims.append(canonical_dim(dim, x.ndim))
     return leaves, spec, dims
 

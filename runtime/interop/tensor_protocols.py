@@ -123,7 +123,7 @@ def aligned(a, name: str) -> np.ndarray:
     if a.flags.aligned:
         return a
     if a.flags.writeable:
-        raise ArgumentError(f"{name}: the elements of this memory do not lie at multiples of the size of {a.dtype}, as a "
+        raise ArgumentError(f"{name}: the elements of this memory do not lie at multiples of the size of {a.dtype.name}, as a "
                             "tensor's do; give a copy, such as array.copy()")
     return a.copy()
 
@@ -190,7 +190,7 @@ def _array_from_capsule(capsule) -> np.ndarray:
 def _array_interface(self) -> dict:
     """NumPy's description of this tensor's memory."""
     if self._a.dtype in dlpack_types.CODES:
-        raise AttributeError(f"the array interface has no {self._a.dtype}")
+        raise AttributeError(f"the array interface has no {self._a.dtype.name}")
     self._storage.lend()      # an address has no end of use
     return self.numpy().__array_interface__
 
@@ -199,7 +199,7 @@ def _cuda_array_interface(self) -> dict:
     """Description of this tensor's GPU memory for CuPy and Numba, with the stream of its work."""
     a = self._a
     if not self.is_cuda or a.dtype in dlpack_types.CODES:
-        raise AttributeError(f"a tensor of {self.dtype} on {self.device} has no __cuda_array_interface__")
+        raise AttributeError(f"a tensor of {self.dtype.name} on {self.device} has no __cuda_array_interface__")
     if self.requires_grad:
         raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
     self._storage.lend()
@@ -229,7 +229,7 @@ def __buffer__(self, flags) -> memoryview:
     """Return this tensor's memory as a memoryview."""
     a = self.numpy()
     if a.dtype in dlpack_types.CODES:
-        raise BufferError(f"the buffer protocol has no {a.dtype}; use .view(ingot.{dlpack_types.SAME_SIZE[a.dtype]})")
+        raise BufferError(f"the buffer protocol has no {a.dtype.name}; use .view(ingot.{dlpack_types.SAME_SIZE[a.dtype]})")
     if flags & _PYBUF_WRITABLE and not a.flags.writeable:
         raise BufferError("the memory of this tensor is read-only")
     return memoryview(a)

@@ -32,7 +32,7 @@ def _as_float(x, name):
     if tls.m.autocast is not None:
         x = widened(x)
     if x.dtype not in co.PARTS and x.dtype not in co.WHOLES:
-        raise DTypeError(f"{name} does not take {x.dtype}; cast with .float()")
+        raise DTypeError(f"{name} does not take {x.dtype.name}; cast with .float()")
     return x
 
 

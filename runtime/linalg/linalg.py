@@ -414,8 +414,8 @@ def tensorsolve(A, B, dims=None, *, out=None):
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     sizes = A.shape[B.ndim:]
     if math.prod(sizes) != B.numel():
-        raise ShapeError(f"tensorsolve: the sizes of A {tuple(A.shape)} after the first {B.ndim} must have as many elements as "
-                         f"B of shape {tuple(B.shape)}")
+        raise ShapeError(f"tensorsolve: the sizes of A {list(A.shape)} after the first {B.ndim} must have as many elements as "
+                         f"B of shape {list(B.shape)}")
     n = B.numel()
     return deliver(solve(A.reshape(n, n), B.reshape(n)).reshape(sizes), out, "tensorsolve")
 

@@ -88,7 +88,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     p = lower = upper = full(LU_data, shape=(0,), value=0.0, dtype=kind)
     if unpack_pivots:
         if LU_pivots.dtype is not dt.int32:
-            raise ArgumentError(f"lu_unpack takes int32 pivots from lu_factor, got {LU_pivots.dtype}")
+            raise ArgumentError(f"lu_unpack takes int32 pivots from lu_factor, got {LU_pivots.dtype.name}")
         p = tri.permutation(LU_pivots, full(LU_data, shape=(), value=0.0, dtype=kind), rows=m)
     if unpack_data:
         lower = _unit_lower(slice_(LU_data, dim=LU_data.ndim - 1, start=0, stop=k, step=1))

@@ -165,9 +165,9 @@ def check(data, mask):
         if type(x) in PARTS:
             raise DTypeError(f"a masked tensor is made of dense tensors, got one of the layout {x.layout} as {name}")
     if mask.dtype is not dt.bool_:
-        raise DTypeError(f"the mask of a masked tensor is of dtype bool, got {mask.dtype}")
+        raise DTypeError(f"the mask of a masked tensor is of dtype bool, got {mask.dtype.name}")
     if tuple(data.shape) != tuple(mask.shape):
-        raise ShapeError(f"data and mask of a masked tensor have one shape, got {tuple(data.shape)} and {tuple(mask.shape)}")
+        raise ShapeError(f"data and mask of a masked tensor have one shape, got {list(data.shape)} and {list(mask.shape)}")
     if data.device != mask.device:
         raise ArgumentError(f"data and mask of a masked tensor are on one device, got {data.device} and {mask.device}")
 

@@ -116,6 +116,6 @@ def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
 def masked_select(tensor, mask) -> NestedTensor:
     """Return the rows of each sample that a mask selects; the mask broadcasts to (samples, rows)."""
     if mask.ndim > 2:
-        raise ShapeError(f"nested.masked_select takes a mask of at most two dims, got shape {tuple(mask.shape)}")
+        raise ShapeError(f"nested.masked_select takes a mask of at most two dims, got shape {list(mask.shape)}")
     mask = mask.expand(tensor.shape[:2])
     return NestedTensor(tensor[mask], Ragged(as_offsets(mask.sum(1))), layout=FUNCTIONS["jagged"])

@@ -260,7 +260,7 @@ class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
         pairs = list(zip(part.unbind(), value.unbind()))
         if len(value) != len(part) or any(x.shape != v.shape for x, v in pairs):
             raise ShapeError(f"samples of shapes {', '.join([str(tuple(v.shape)) for v in value.unbind()])} are not written "
-                             f"into the nested {tuple(part.shape)}")
+                             f"into the nested {list(part.shape)}")
         for x, v in pairs:
             x[...] = v
 
@@ -292,7 +292,7 @@ class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
 
 def _filled_up(padded, sizes, padding):
     if len(sizes) != padded.ndim or any(n < have for n, have in zip(sizes, padded.shape)):
-        raise ShapeError(f"to_padded_tensor: output_size {tuple(sizes)} does not hold samples up to {tuple(padded.shape)}")
+        raise ShapeError(f"to_padded_tensor: output_size {list(sizes)} does not hold samples up to {list(padded.shape)}")
     room = padded.new_full(tuple(sizes), padding)
     room[tuple([slice(n) for n in padded.shape])] = padded
     return room

@@ -53,20 +53,20 @@ def _aligned(fn, like, x):
     """Return an argument in a form that broadcasts with the values of a nested tensor."""
     if isinstance(x, NestedTensor):
         if x._at != like._at or not x._ragged.same(like._ragged):
-            raise ShapeError(f"{fn.__name__} of nested tensors takes samples of the same lengths, got {tuple(like.shape)} with "
-                             f"offsets {like.offsets().tolist()} and {tuple(x.shape)} with {x.offsets().tolist()}")
+            raise ShapeError(f"{fn.__name__} of nested tensors takes samples of the same lengths, got {list(like.shape)} with "
+                             f"offsets {like.offsets().tolist()} and {list(x.shape)} with {x.offsets().tolist()}")
         return x._values
     if not isinstance(x, Tensor) or x.ndim < like.ndim - like._at:
         return x
     at = like._at - like.ndim                                   # from the end, as in broadcasting
     if x.ndim < like.ndim:
         if x.shape[at] != 1:
-            raise ShapeError(f"{fn.__name__}: a tensor of shape {tuple(x.shape)} cannot be laid out over the nested "
-                             f"{tuple(like.shape)}")
+            raise ShapeError(f"{fn.__name__}: a tensor of shape {list(x.shape)} cannot be laid out over the nested "
+                             f"{list(like.shape)}")
         return x
     if x.ndim > like.ndim or x.shape[0] not in (1, like._ragged.count):
-        raise ShapeError(f"{fn.__name__}: a tensor of shape {tuple(x.shape)} cannot be laid out over the nested "
-                         f"{tuple(like.shape)}")
+        raise ShapeError(f"{fn.__name__}: a tensor of shape {list(x.shape)} cannot be laid out over the nested "
+                         f"{list(like.shape)}")
     if x.shape[at] != 1:
         return like.unpadded(_long_enough(fn, like, x))._values
     if x.shape[0] == 1:
@@ -76,7 +76,7 @@ def _aligned(fn, like, x):
 
 def _long_enough(fn, like, x):
     if x.shape[like._at] != like._ragged.longest:
-        raise ShapeError(f"{fn.__name__}: a tensor of shape {tuple(x.shape)} beside the nested {tuple(like.shape)} has 1 or "
+        raise ShapeError(f"{fn.__name__}: a tensor of shape {list(x.shape)} beside the nested {list(like.shape)} has 1 or "
                          f"{like._ragged.longest} (the longest sample) in dim {like._at}")
     return x if x.shape[0] != 1 else x.expand(like._ragged.count, *x.shape[1:])
 
@@ -141,7 +141,7 @@ def _along_samples(fn, input, keepdim, kwargs):
         rows = rows.to(kwargs["dtype"])
     elif not rows.is_floating_point() and not rows.is_complex():
         if name == "mean":
-            raise DTypeError(f"mean takes floating point numbers, got a nested tensor of {rows.dtype}")
+            raise DTypeError(f"mean takes floating point numbers, got a nested tensor of {rows.dtype.name}")
         rows = rows.long()
     found = rows.new_zeros((input._ragged.count, *rows.shape[1:])).index_add(0, input._ragged.samples, rows)
     if name == "mean":
@@ -170,7 +170,7 @@ def _equal(fn, input, other, *args, **kwargs):
 
 def _inner_last(name, t, count=1):
     if t._at >= t.ndim - count:
-        raise DimError(f"{name} of a nested tensor goes along the last {count} dims, and dim {t._at} of {tuple(t.shape)} "
+        raise DimError(f"{name} of a nested tensor goes along the last {count} dims, and dim {t._at} of {list(t.shape)} "
                        f"differs between samples")
 
 
@@ -182,13 +182,13 @@ def _product(fn, input, other, *args, **kwargs):
     if isinstance(other, NestedTensor):
         if input.ndim == other.ndim == 3 and (input._at, other._at) == (2, 1) and input._ragged.same(other._ragged):
             return FUNCTIONS["stack"]([a @ b for a, b in zip(input.unbind(), other.unbind())])
-        raise ShapeError(f"{name} of nested tensors of shapes {tuple(input.shape)} and {tuple(other.shape)}: only the dim that "
+        raise ShapeError(f"{name} of nested tensors of shapes {list(input.shape)} and {list(other.shape)}: only the dim that "
                          f"is summed may differ between samples")
     _inner_last(name, input)
     if other.ndim <= 2:
         return input.like(fn(input._values, other, *args, **kwargs))
     if other.shape[0] != input._ragged.count:
-        raise ShapeError(f"{name} of a nested {tuple(input.shape)} and {tuple(other.shape)} takes one matrix for each sample")
+        raise ShapeError(f"{name} of a nested {list(input.shape)} and {list(other.shape)} takes one matrix for each sample")
     return input.like(FUNCTIONS["cat"]([a @ b for a, b in zip(input.unbind(), other)], input._at - 1))
 
 
@@ -267,8 +267,8 @@ def _reshape(fn, input, *shape):
     at, before = input._at, input._values.shape[:input._at - 1]
     ragged = next((i for i, n in enumerate(sizes) if isinstance(n, RaggedSize)), sizes.index(-1) if -1 in sizes else None)
     if ragged != at or sizes[0] != input._ragged.count or tuple(sizes[1:at]) != tuple(before):
-        raise ShapeError(f"{fn.__name__} of a nested {tuple(input.shape)} keeps the dims up to the one that differs (as -1 or "
-                         f"t.size({at})), got {tuple(sizes)}")
+        raise ShapeError(f"{fn.__name__} of a nested {list(input.shape)} keeps the dims up to the one that differs (as -1 or "
+                         f"t.size({at})), got {list(sizes)}")
     return input.like(fn(input._values, (*before, input._values.shape[at - 1], *sizes[at + 1:])))
 
 
@@ -326,7 +326,7 @@ def _expand(fn, input, *sizes):
     wanted = list(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
     at = input._at
     if len(wanted) != input.ndim or wanted[0] not in (-1, input._ragged.count) or wanted[at] not in (-1, input._ragged.size):
-        raise ShapeError(f"expand of a nested {tuple(input.shape)} keeps the dims of samples and the one that differs (-1 or "
+        raise ShapeError(f"expand of a nested {list(input.shape)} keeps the dims of samples and the one that differs (-1 or "
                          f"t.size({at})) as they are, got {tuple(wanted)}")
     return input.like(fn(input._values, [-1 if i == at else n for i, n in enumerate(wanted)][1:]))
 

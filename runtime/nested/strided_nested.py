@@ -198,7 +198,7 @@ class NestedSamples(NestedTensor):
         sizes = [max(of_dim) for of_dim in zip(*self.sizes)]
         if output_size is not None:
             if len(output_size) != self._dims or any(n < have for n, have in zip(output_size, [len(self), *sizes])):
-                raise ShapeError(f"to_padded_tensor: output_size {tuple(output_size)} does not hold samples up to "
+                raise ShapeError(f"to_padded_tensor: output_size {list(output_size)} does not hold samples up to "
                                  f"{(len(self), *sizes)}")
             sizes = list(output_size[1:])
         filled = [constant_pad_nd(x, [n for d in reversed(range(x.ndim)) for n in (0, sizes[d] - x.shape[d])], padding)

@@ -50,7 +50,7 @@ def _of_each(name, like, x):
         return x.unbind()
     if isinstance(x, Tensor) and x.ndim >= like.ndim and x.ndim:
         if x.ndim > like.ndim or x.shape[0] not in (1, len(like)):
-            raise ShapeError(f"{name}: a tensor of shape {tuple(x.shape)} cannot be laid out over {len(like)} samples of "
+            raise ShapeError(f"{name}: a tensor of shape {list(x.shape)} cannot be laid out over {len(like)} samples of "
                              f"{like.ndim - 1} dims")
         return x.unbind(0) if x.shape[0] == len(like) else [x[0]] * len(like)
     return [x] * len(like)
@@ -78,7 +78,7 @@ def _pointwise(fn, *args, **kwargs):
         return args[0]
     for x, sizes in zip(found, like.sizes):
         if tuple(x.shape) != sizes:
-            raise ShapeError(f"{name}: a sample of shape {sizes} beside something larger became {tuple(x.shape)}")
+            raise ShapeError(f"{name}: a sample of shape {sizes} beside something larger became {list(x.shape)}")
     return joined(found, like)
 
 
@@ -268,7 +268,7 @@ def _reshape(fn, input, *shape):
     """Reshape each sample; -1 is the sample's size in that dim, or, after its last dim, the rest."""
     shape = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
     if not shape or shape[0] not in (-1, len(input)):
-        raise ShapeError(f"{fn.__name__} of a nested tensor of {len(input)} samples keeps these as its first dim, got {shape}")
+        raise ShapeError(f"{fn.__name__} of a nested tensor of {len(input)} samples keeps these as its first dim, got {list(shape)}")
     return input.as_views([fn(x, [x.shape[d] if n == -1 and d < x.ndim else n for d, n in enumerate(shape[1:])])
                            for x in input.unbind()])
 

@@ -86,7 +86,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.qscheme, self.reduce_range = self._scheme if qscheme is None else schemes.qscheme(qscheme), reduce_range
         self._tensor_options = {"dtype": dt.float32, **(factory_kwargs or {})}
         if self.dtype not in RANGES:
-            raise ArgumentError(f"{type(self).__name__} takes a dtype of {', '.join(map(str, RANGES))}, got {self.dtype}")
+            raise ArgumentError(f"{type(self).__name__} takes a dtype of {', '.join(map(str, RANGES))}, got {self.dtype.name}")
         if self.qscheme not in self._schemes:
             raise ArgumentError(f"{type(self).__name__} takes a qscheme of {', '.join(self._schemes)}, got {self.qscheme}")
         self.has_customized_qrange = quant_min is not None and quant_max is not None
@@ -100,7 +100,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         if not self.has_customized_qrange:
             least, most = lowest, highest
         elif not lowest <= least <= 0 <= most <= highest or least == most:
-            raise ArgumentError(f"{type(self).__name__}: quant_min and quant_max are a range of {self.dtype} that 0 is a part "
+            raise ArgumentError(f"{type(self).__name__}: quant_min and quant_max are a range of {self.dtype.name} that 0 is a part "
                                 f"of, got {least} and {most}")
         return (least // 2, most // 2) if self.reduce_range else (least, most)
 

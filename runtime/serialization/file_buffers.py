@@ -38,7 +38,7 @@ class Block:
             found = np.ndarray(shape, dtype.np, self.memory, offset, strides)
             if found.flags.aligned:
                 return found
-        self.budget.take_bytes(found.nbytes, f"a copy of a tensor of shape {shape} at aligned addresses")
+        self.budget.take_bytes(found.nbytes, f"a copy of a tensor of shape {list(shape)} at aligned addresses")
         return found.copy()
 
     def _check(self, dtype, shape, strides, offset):
@@ -53,7 +53,7 @@ class Block:
         reach = [(n - 1) * s for n, s in zip(shape, strides)]
         low, high = offset + sum(r for r in reach if r < 0), offset + sum(r for r in reach if r > 0) + dtype.itemsize
         if low < 0 or high > self.memory.nbytes:
-            raise FileError(f"{self.name}: a tensor of shape {shape} needs bytes {low} to {high}, but there are "
+            raise FileError(f"{self.name}: a tensor of shape {list(shape)} needs bytes {low} to {high}, but there are "
                             f"{self.memory.nbytes}; the file is damaged")
 
     def _native(self, dtype):

@@ -248,7 +248,7 @@ class Reader:
             t = block.tensor(*window, class_named(d["class"]))
             device = self.where(str(d.get("device", "cpu")))
             if device is not None:
-                self.budget.take_bytes(t._a.nbytes, f"a tensor of shape {tuple(t.shape)} on {device}")
+                self.budget.take_bytes(t._a.nbytes, f"a tensor of shape {list(t.shape)} on {device}")
                 t = on_device(type(t), t, device, False, {})
             self._tensors_by_index[index] = t = t.requires_grad_() if d["requires_grad"] is True else t
             give_attributes(t, self.pairs(d.get("attributes", []), 0))

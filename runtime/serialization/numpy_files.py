@@ -56,9 +56,9 @@ def _array(memory: np.ndarray, name: str) -> np.ndarray:
         raise FileError(f"{name} has version {version} of the format, which only arrays with named fields need")
     shape, by_columns, dtype = _HEADERS[version](head)
     if dtype.hasobject or not dtype.itemsize:
-        raise FileError(f"{name} has elements of {dtype}, which are no numbers")
+        raise FileError(f"{name} has elements of {dtype.name}, which are no numbers")
     start, size = head.tell(), count_of(shape, name) * dtype.itemsize
     if size > memory.size - start:
-        raise FileError(f"{name} has {memory.size - start} bytes of data, its shape {shape} and {dtype} need {size}")
+        raise FileError(f"{name} has {memory.size - start} bytes of data, its shape {list(shape)} and {dtype.name} need {size}")
     found = np.ndarray(shape, dtype, memory, start, order="F" if by_columns else "C")
     return found if found.flags.aligned else found.copy()

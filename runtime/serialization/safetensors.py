@@ -30,7 +30,7 @@ def write(tensors, file, metadata=None):
     arrays, position = [], 0
     for name, t in sorted(tensors.items(), key=lambda item: (-_alignment(item[1]._a.nbytes), item[0])):
         if t.dtype not in _DTYPES:
-            raise DTypeError(f"safetensors has no dtype for {name}, which is {t.dtype}")
+            raise DTypeError(f"safetensors has no dtype for {name}, which is {t.dtype.name}")
         a = np.ascontiguousarray(t._to_copy()).reshape(t._a.shape)
         header[name] = {"dtype": _DTYPES[t.dtype], "shape": list(a.shape), "data_offsets": [position, position + a.nbytes]}
         arrays.append(a)
@@ -101,7 +101,7 @@ def _tensor(file, entry, start, name, budget, mapped):
         raise FileError(f"{name} has dtype {shown(entry['dtype'])}, which ingot does not have")
     count = count_of(shape, name)
     if count * dtype.itemsize != end - begin:
-        raise FileError(f"{name} has {end - begin} bytes of data, its shape {shape} and dtype {dtype} need "
+        raise FileError(f"{name} has {end - begin} bytes of data, its shape {list(shape)} and dtype {dtype.name} need "
                         f"{count * dtype.itemsize}")
     if mapped is not None:
         memory = np.asarray(mapped[start + begin:start + end])

@@ -72,7 +72,7 @@ def _resolved(t, storage, metadata):
     """Apply PyTorch's lazy conjugation and negation."""
     for name, function in (("conj", "conj_physical"), ("neg", "neg")):
         if type(metadata) is dict and metadata.get(name) is True:
-            storage.block.budget.take_bytes(t.numel() * t.dtype.itemsize, f"{name} of a tensor of shape {tuple(t.shape)}")
+            storage.block.budget.take_bytes(t.numel() * t.dtype.itemsize, f"{name} of a tensor of shape {list(t.shape)}")
             t = FUNCTIONS[function](t)
     return t
 

@@ -43,7 +43,7 @@ def infer_same(name, accept=lambda d: True, wants="any", gives=None):
     def infer(*args):
         a = common(name, args)
         if not accept(a.dtype):
-            raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
+            raise DTypeError(f"{name} does not take {a.dtype.name} (it takes {wants}); cast with .to()")
         return a if gives is None else a.with_dtype(gives)
 
     return infer

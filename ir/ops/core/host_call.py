@@ -37,8 +37,8 @@ def _call(*arrays, function, results):
     out = called(*[a for a in arrays if a is not None])
     for a, (shape, kind) in zip(out, results, strict=True):
         if a.shape != tuple(shape) or dt.from_numpy(a.dtype).name != kind:
-            raise ShapeError(f"the host function {function} returned {dt.from_numpy(a.dtype)} of shape {a.shape}, but "
-                             f"{kind} of shape {tuple(shape)} when it was recorded; its results must keep their shapes")
+            raise ShapeError(f"the host function {function} returned {dt.from_numpy(a.dtype)} of shape {list(a.shape)}, but "
+                             f"{kind} of shape {list(shape)} when it was recorded; its results must keep their shapes")
     return tuple(out) if getattr(called, "makes_results", False) else tuple([a.copy() for a in out])
 
 

@@ -56,7 +56,7 @@ def _infer_float(name):
         check_key(name, key)
         check_sizes(shape)
         if not check_dtype(dtype).is_floating_point:
-            raise DTypeError(f"{name} makes floating point numbers, got dtype {dtype}; use randint for integers")
+            raise DTypeError(f"{name} makes floating point numbers, got dtype {dtype.name}; use randint for integers")
         return Aval(shape, dtype)
 
     return infer

@@ -33,7 +33,7 @@ def _infer_reshape(x, *, shape):
     check_sizes(shape)
     out = Aval(shape, x.dtype)
     if out.size != x.size:
-        raise ShapeError(f"cannot reshape {x} ({x.size} elements) to {tuple(shape)} ({out.size} elements)")
+        raise ShapeError(f"cannot reshape {x} ({x.size} elements) to {list(shape)} ({out.size} elements)")
     return out
 
 
@@ -61,7 +61,7 @@ permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: x.transpose
 def _infer_expand(x, *, shape):
     check_sizes(shape)
     if broadcast_shapes(x.shape, shape) != shape:
-        raise ShapeError(f"cannot expand {x} to {tuple(shape)}: a size may only grow from 1")
+        raise ShapeError(f"cannot expand {x} to {list(shape)}: a size may only grow from 1")
     return x.with_shape(shape)
 
 
@@ -85,7 +85,7 @@ def _expand(x, *, shape):
     strides = [0] * lead
     for s, n, m in zip(x.strides, x.shape, shape[lead:]):
         if (n != m and n != 1) or lead < 0:
-            raise ShapeError(f"cannot expand shape {x.shape} to {tuple(shape)}: a size may only grow from 1")
+            raise ShapeError(f"cannot expand shape {list(x.shape)} to {list(shape)}: a size may only grow from 1")
         strides.append(s if n == m else 0)
     return window(x, shape, strides)
 
@@ -262,7 +262,7 @@ def _infer_fold_windows(g, *, shape, dim, step):
     check_int(step, "step", 1)
     count, *_, size = at_hint(g.shape[dim:])
     if count and (count - 1) * hint(step) + size > hint(shape[dim]):
-        raise ShapeError(f"fold_windows of {g}, {hint(step)} apart, reaches outside of {shape} in dim {dim}")
+        raise ShapeError(f"fold_windows of {g}, {hint(step)} apart, reaches outside of {list(shape)} in dim {dim}")
     check_shape(g.shape, (*shape[:dim], count, *shape[dim + 1:], size), "the windows")
     return g.with_shape(shape)
 
@@ -278,7 +278,7 @@ def _infer_as_strided(x, *, shape, strides, offset):
     check_int(offset, "offset", -MOST)
     reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if 0 not in shape else 0
     if reach > x.size or offset < 0 or min(strides, default=0) < 0:
-        raise ShapeError(f"as_strided(size={tuple(shape)}, stride={tuple(strides)}, storage_offset={offset}) reaches element "
+        raise ShapeError(f"as_strided(size={list(shape)}, stride={tuple(strides)}, storage_offset={offset}) reaches element "
                          f"{reach - 1} of a storage of {x.size} elements")
     return x.with_shape(shape)
 
@@ -337,7 +337,7 @@ def _infer_bitcast(x, *, dtype):
     if old == new:
         return x.with_dtype(dtype)
     if not x.ndim or x.shape[-1] * old % new:
-        raise ShapeError(f"{x} cannot be read as {dtype}: its last dimension is not a whole number of {new} byte elements")
+        raise ShapeError(f"{x} cannot be read as {dtype.name}: its last dimension is not a whole number of {new} byte elements")
     return Aval(x.shape[:-1] + (x.shape[-1] * old // new,), dtype)
 
 
@@ -424,7 +424,7 @@ def _infer_stack(*xs, dim):
     _check_one_dtype("stack", xs)
     for i, x in enumerate(xs):
         if x.shape != first.shape:
-            raise ShapeError(f"stack takes tensors of one shape, got {first.shape} and, at position {i}, {x.shape}")
+            raise ShapeError(f"stack takes tensors of one shape, got {list(first.shape)} and, at position {i}, {list(x.shape)}")
     return first.with_shape((*first.shape[:dim], len(xs), *first.shape[dim:]))
 
 

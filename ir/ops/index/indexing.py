@@ -148,7 +148,7 @@ def _infer_index_put(x, value, *indices, accumulate):
     check_flag(accumulate, "accumulate")
     shape = indexed_shape("index_put", x, indices)
     if value.shape != shape:
-        raise ShapeError(f"index_put: the value {value} must have the shape {shape} of the indexed part")
+        raise ShapeError(f"index_put: the value {value} must have the shape {list(shape)} of the indexed part")
     if value.dtype is not x.dtype:
         raise DTypeError(f"index_put: the value {value} must have the dtype of {x}; cast it with .to()")
     if accumulate:

@@ -32,7 +32,7 @@ def lapack(name, fn):
         try:
             return fn(*args, **params)
         except np.linalg.LinAlgError as e:
-            raise LinAlgError(f"{name} of a matrix of shape {args[0].shape}: {e}") from None
+            raise LinAlgError(f"{name} of a matrix of shape {list(args[0].shape)}: {e}") from None
 
     return ref
 

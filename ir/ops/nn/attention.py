@@ -45,7 +45,7 @@ def _infer_attention(q, k, v, mask, *, causal, scale):
     scores = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
         if mask.dtype is not dt.bool_ and mask.dtype is not q.dtype:
-            raise DTypeError(f"{subject}: the mask is bool or {q.dtype}, got {mask}")
+            raise DTypeError(f"{subject}: the mask is bool or {q.dtype.name}, got {mask}")
         if mask.ndim > len(scores) or any(m not in (1, n) for m, n in zip(mask.shape[::-1], scores[::-1])):
             raise ShapeError(f"{subject}: the mask {mask} does not broadcast to the scores {scores}")
     return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1]).with_dtype(dt.accumulator(q.dtype))
@@ -95,7 +95,7 @@ def check_statistics(name, g, q, v, lse, delta):
 def _check_mask_grad(name, q, mask, mask_grad):
     """Raise if the gradient is wanted of a mask that is none, or bool."""
     if check_flag(mask_grad, f"{name}: mask_grad") and (mask is None or mask.dtype is not q.dtype):
-        raise DTypeError(f"{name} gives the gradient of a mask of {q.dtype}, got {mask}")
+        raise DTypeError(f"{name} gives the gradient of a mask of {q.dtype.name}, got {mask}")
 
 
 def _infer_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
@@ -294,7 +294,7 @@ def _check_bounds(q, k, bounds, table):
     if bounds is not None and bounds.dtype is not dt.int64:
         raise DTypeError(f"{subject}: bounds are int64, got {bounds}")
     if table is not None and table.dtype is not q.dtype:
-        raise DTypeError(f"{subject}: the table is {q.dtype}, got {table}")
+        raise DTypeError(f"{subject}: the table is {q.dtype.name}, got {table}")
 
 
 def _infer_bounded(q, k, v, bounds, table, *, scale, squash):

@@ -68,7 +68,7 @@ def _infer_input_grad(g, w, *, size, stride, padding, dilation, groups):
     out = g.with_shape((g.shape[0], w.shape[1] * groups, *size))
     counts = check_windows("conv_transpose", out, w.shape[2:], stride, padding, dilation)
     if counts != g.shape[2:]:
-        raise ShapeError(f"conv_transpose: a convolution of {out} with {w} gives {counts}, not the {g.shape[2:]} of {g}")
+        raise ShapeError(f"conv_transpose: a convolution of {out} with {w} gives {counts}, not the {list(g.shape[2:])} of {g}")
     return out
 
 

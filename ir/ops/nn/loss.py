@@ -129,7 +129,7 @@ def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
     if weight is not None and weight.shape != (classes,):
         raise ShapeError(f"a class weight has one element for each of the {classes} classes, got {weight}")
     if weight is not None and weight.dtype is not dtype:
-        raise DTypeError(f"a class weight has the input's dtype {dtype}, got {weight}; cast it with .to()")
+        raise DTypeError(f"a class weight has the input's dtype {dtype.name}, got {weight}; cast it with .to()")
     return Aval(target.shape, dtype)
 
 

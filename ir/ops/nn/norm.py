@@ -54,9 +54,9 @@ def _check_affine(name, x, shape, **values):
         if v is None:
             continue
         if v.shape != tuple(shape):
-            raise ShapeError(f"{name} of {x}: {which} must have shape {tuple(shape)}, got {v}")
+            raise ShapeError(f"{name} of {x}: {which} must have shape {list(shape)}, got {v}")
         if v.dtype is not x.dtype:
-            raise DTypeError(f"{name} of {x}: {which} must be {x.dtype} too, got {v}; cast one with .to()")
+            raise DTypeError(f"{name} of {x}: {which} must be {x.dtype.name} too, got {v}; cast one with .to()")
 
 
 def _rows(x, dims):

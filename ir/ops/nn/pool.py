@@ -37,7 +37,7 @@ def _infer_take(x, indices):
 def _require_within(name, indices, size):
     if indices.size and not (indices.min() >= 0 and indices.max() < prod(size)):
         raise ShapeError(f"{name}: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {prod(size)} "
-                         f"elements {tuple(size)}")
+                         f"elements {list(size)}")
 
 
 def _take(x, indices):
@@ -181,7 +181,7 @@ def _infer_max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation)
     out = _infer_put(g, indices, size=size, accumulate=True)
     counts = check_windows("max_pool_grad", out, kernel, stride, padding, dilation)
     if counts != g.shape[2:]:
-        raise ShapeError(f"max_pool_grad: a pool of {out} gives {counts}, not the {g.shape[2:]} of {g}")
+        raise ShapeError(f"max_pool_grad: a pool of {out} gives {counts}, not the {list(g.shape[2:])} of {g}")
     return out
 
 
@@ -386,7 +386,7 @@ def _infer_avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
     out = g.with_shape((*g.shape[:2], *size))
     counts = _check_means("avg_pool_grad", out, kernel, stride, padding, counted, divisor)
     if counts != g.shape[2:]:
-        raise ShapeError(f"avg_pool_grad: an average pool of {out} gives {counts}, not the {g.shape[2:]} of {g}")
+        raise ShapeError(f"avg_pool_grad: an average pool of {out} gives {counts}, not the {list(g.shape[2:])} of {g}")
     return out
 
 

@@ -28,7 +28,7 @@ def _checked(name, planes, indices, weights=None):
         raise ShapeError(f"{name} takes planes (N, C, *size) and places (N, K, *points), with K of 1 or more, got {planes} and "
                          f"{indices}")
     if weights is not None and (weights.shape != indices.shape or weights.dtype is not planes.dtype):
-        raise ShapeError(f"{name}: weights must be {indices.shape} and of {planes.dtype}, got {weights}")
+        raise ShapeError(f"{name}: weights must be {list(indices.shape)} and of {planes.dtype.name}, got {weights}")
 
 
 def _infer_take(x, indices, weights):

@@ -165,7 +165,7 @@ def _infer_max_grad(g, indices, *, size, kernel, stride, padding, dilation):
     found, _ = plain_pool.max_pool.infer(g.with_shape((*g.shape[:2], *size)), kernel=kernel, stride=stride, padding=padding,
                                          dilation=dilation)
     if found.shape[2:] != g.shape[2:-1]:
-        raise ShapeError(f"max_pool_grad_blocked: a pool of {tuple(size)} gives {found.shape[2:]}, not the {g.shape[2:-1]} of "
+        raise ShapeError(f"max_pool_grad_blocked: a pool of {list(size)} gives {list(found.shape[2:])}, not the {list(g.shape[2:-1])} of "
                          f"{g}")
     return g.with_shape((*g.shape[:2], *size, g.shape[-1]))
 

@@ -43,7 +43,7 @@ def _infer_scaled(x, y, scale_x, scale_y, bias, scale_out, *, dtype, fast):
     each = (("scale_a", scale_x, ((1, 1), (m, 1))), ("scale_b", scale_y, ((1, 1), (1, n))), ("bias", bias, ((1, n),)),
             ("scale_result", scale_out, ((1, 1),)))
     if not check_dtype(dtype, "_scaled_mm: dtype").is_floating_point:
-        raise DTypeError(f"_scaled_mm gives floating point numbers, not {dtype}")
+        raise DTypeError(f"_scaled_mm gives floating point numbers, not {dtype.name}")
     if scale_x is None or scale_y is None:
         raise ArgumentError(f"_scaled_mm of {x} and {y} needs scale_a and scale_b")
     for name, scale, shapes in each:

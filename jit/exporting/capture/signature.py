@@ -194,7 +194,7 @@ class Signature:
         sizes: dict = {}
         for spec, a in zip(self.inputs, arrays):
             if a.dtype != spec.dtype.np:
-                raise DTypeError(f"the exported model: input {spec} got {a.dtype}{list(a.shape)}; cast it")
+                raise DTypeError(f"the exported model: input {spec} got {a.dtype.name}{list(a.shape)}; cast it")
             if len(a.shape) != len(spec.shape):
                 raise ShapeError(f"the exported model: input {spec} got {len(a.shape)} dims: {list(a.shape)}")
             for position, (size, n) in enumerate(zip(spec.shape, a.shape)):
@@ -260,7 +260,7 @@ def _spec(data):
     if type(name) is not str or data["dtype"] not in BY_NAME:
         raise FileError(f"tensor {name!r} has the unknown dtype {data['dtype']!r}")
     if not all((type(n) is int and 0 <= n < 1 << 48) or (type(n) is str and n) for n in shape):
-        raise FileError(f"tensor {name!r} has the impossible shape {shape}")
+        raise FileError(f"tensor {name!r} has the impossible shape {list(shape)}")
     return TensorSpec(name, BY_NAME[data["dtype"]], shape)
 
 

@@ -326,8 +326,8 @@ def compare(recording: Recorded, example: Example, results):
                      if v.dtype.is_inexact], default=8)
     for spec, want, got in zip(recording.signature.outputs, example.results, results):
         if want.shape != got.shape or want.dtype != got.dtype:
-            raise ExportError(f"{spec.name}: eager gives {want.dtype}{list(want.shape)}, the exported model "
-                              f"{got.dtype}{list(got.shape)}{_at_sizes(example)}")
+            raise ExportError(f"{spec.name}: eager gives {want.dtype.name}{list(want.shape)}, the exported model "
+                              f"{got.dtype.name}{list(got.shape)}{_at_sizes(example)}")
         if not agree(want, got, narrowest):
             wide = [a.astype(np.float64) if a.dtype.kind not in "cb" else a for a in (want, got)]
             worst = np.nanmax(np.abs(wide[0] - wide[1])) if want.dtype.kind != "b" else 1

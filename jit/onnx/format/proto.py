@@ -123,7 +123,7 @@ def array_of(tensor, folder=None) -> np.ndarray:
     dtype = np.dtype(dtype_of(tensor.data_type, name).np)
     shape = tuple(tensor.dims)
     if any(n < 0 for n in shape):
-        raise FileError(f"{name} has a negative size: {shape}")
+        raise FileError(f"{name} has a negative size: {list(shape)}")
     count = math.prod(shape)
     if tensor.data_location == package().TensorProto.EXTERNAL:
         raw = _external(tensor, name, folder, count * dtype.itemsize)
@@ -132,7 +132,7 @@ def array_of(tensor, folder=None) -> np.ndarray:
     else:
         return _from_field(tensor, name, dtype, count).reshape(shape)
     if len(raw) != count * dtype.itemsize:
-        raise FileError(f"{name} {shape} of {dtype} needs {count * dtype.itemsize} bytes, the file has {len(raw)}")
+        raise FileError(f"{name} {list(shape)} of {dtype.name} needs {count * dtype.itemsize} bytes, the file has {len(raw)}")
     return np.frombuffer(raw, dtype.newbyteorder("<") if dtype.isbuiltin == 1 else dtype).astype(dtype).reshape(shape)
 
 
@@ -148,7 +148,7 @@ def _from_field(tensor, name, dtype, count):
             return np.array(values, np.float32 if dtype.itemsize == 8 else np.float64).view(dtype)
         return np.array(values, np.int64 if dtype.kind in "bi" else None).astype(dtype)
     except (OverflowError, ValueError) as e:
-        raise FileError(f"{name} holds a number that is no {dtype}: {e}") from None
+        raise FileError(f"{name} holds a number that is no {dtype.name}: {e}") from None
 
 
 def _external(tensor, name, folder, size):

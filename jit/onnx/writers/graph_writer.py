@@ -189,7 +189,7 @@ class Writer:
 
     def require(self, dtype, subject: str):
         if dtype in dt.FLOAT8 and self.opset < FLOAT8_SINCE:
-            raise ExportError(f"{subject} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass "
+            raise ExportError(f"{subject} has {dtype.name}, which ONNX has from version {FLOAT8_SINCE} on; pass "
                               f"opset={FLOAT8_SINCE} or higher, not {self.opset}")
 
     # Constants.

@@ -109,7 +109,7 @@ def complex(real, imag, *, out=None):
     """Return complex numbers from real and imaginary parts."""
     need_tensors("complex", real, imag)
     if real.dtype is not imag.dtype:
-        raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
+        raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype.name} and {imag.dtype.name}")
     return deliver(co.complex_(*_broadcast(real, imag)), out, "complex")
 
 
@@ -119,7 +119,7 @@ def polar(abs, angle, *, out=None):
     """Return complex numbers from absolute values and angles."""
     need_tensors("polar", abs, angle)
     if abs.dtype is not angle.dtype:
-        raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype} and {angle.dtype}")
+        raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype.name} and {angle.dtype.name}")
     return deliver(co.complex_(*_broadcast(ew.mul(abs, ew.cos(angle)), ew.mul(abs, ew.sin(angle)))), out, "polar")
 
 

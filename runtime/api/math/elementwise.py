@@ -382,7 +382,7 @@ Tensor.where = _where_method
 def masked_fill(input, mask, value):
     """Replace elements by `value` where the mask is true."""
     if mask.dtype is not dt.bool_:
-        raise DTypeError(f"masked_fill takes a bool mask, got {mask.dtype}")
+        raise DTypeError(f"masked_fill takes a bool mask, got {mask.dtype.name}")
     if isinstance(value, Tensor):
         if value.ndim:
             raise ArgumentError(f"masked_fill takes a number or a 0-d tensor as value, got a tensor of {value.ndim} dimensions")
@@ -399,7 +399,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return |input - other| <= atol + rtol * |other|, element by element."""
     need_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
-        raise DTypeError(f"isclose takes two tensors of one dtype, got {input.dtype} and {other.dtype}")
+        raise DTypeError(f"isclose takes two tensors of one dtype, got {input.dtype.name} and {other.dtype.name}")
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose takes rtol and atol of at least 0, got rtol={rtol} and atol={atol}")
     same = ew.eq(input, other)

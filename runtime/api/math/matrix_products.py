@@ -174,7 +174,7 @@ def _accumulate(input, product, beta, alpha, out, name):
     if input.dtype is not product.dtype:
         raise DTypeError(f"{name} takes tensors of one dtype, got {input.aval} and {product.aval}; cast one with .to()")
     if broadcast_shapes(input.shape, product.shape) != product.shape:
-        raise ShapeError(f"{name}: input of shape {tuple(input.shape)} does not expand to the product's {tuple(product.shape)}")
+        raise ShapeError(f"{name}: input of shape {list(input.shape)} does not expand to the product's {list(product.shape)}")
     return deliver(_sum_of_products(input, product, beta, alpha), out, name)
 
 

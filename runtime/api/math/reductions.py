@@ -149,7 +149,7 @@ def _truth(op, name, input, dim, keepdim, out):
     none = isinstance(dim, (tuple, list)) and not dim    # an empty tuple reduces nothing here
     result = op(input, dim=() if none else dims_of(input, dim), keepdim=keepdim)
     if out is not None and out.dtype not in (dt.bool_, dt.uint8):
-        raise DTypeError(f"{name}: out must be of bool or uint8, got {out.dtype}")
+        raise DTypeError(f"{name}: out must be of bool or uint8, got {out.dtype.name}")
     if input.dtype is dt.uint8 and (out is None or out.dtype is dt.uint8):
         result = ew.cast(result, dtype=dt.uint8)
     return deliver(result, out, name)
@@ -208,7 +208,7 @@ def _arg(op, input, dim, keepdim, out, name):
     dims = dims_of(input, None) if dim is None else one_dim(input, dim)
     if rd.count_of(shape_of(input), dims) == 0:
         what = "tensor" if dim is None else f"dim {dim}"
-        raise DimError(f"{name} of an empty {what} has no value (shape {tuple(input.shape)})")
+        raise DimError(f"{name} of an empty {what} has no value (shape {list(input.shape)})")
     result = op.call(input, dim=dims, keepdim=keepdim)
     return result if out is None else deliver(result, out, name)
 
@@ -246,7 +246,7 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
         return result if out is None else deliver(result, out, name)
     dims = one_dim(input, dim)
     if rd.count_of(shape_of(input), dims) == 0:
-        raise DimError(f"{name} along dim {dim} of size 0 has no value (shape {tuple(input.shape)})")
+        raise DimError(f"{name} along dim {dim} of size 0 has no value (shape {list(input.shape)})")
     return values_at(kind, input, arg.call(input, dim=dims, keepdim=True), dims, keepdim, out)
 
 

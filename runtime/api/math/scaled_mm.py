@@ -25,7 +25,7 @@ def _side(name, t, count, shape):
         raise DTypeError(f"_scaled_mm: {name} must be a tensor of float32, got {getattr(t, 'dtype', type(t).__name__)}")
     if t.numel() != 1 and tuple(t.shape) != shape:
         raise ArgumentError(f"_scaled_mm: {name} must have one element, or one for each of {count} rows or columns, as shape "
-                            f"{shape}; got shape {tuple(t.shape)}")
+                            f"{list(shape)}; got shape {list(t.shape)}")
     return scaled_products.as_scale(t, shape)
 
 
@@ -37,7 +37,7 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
     if kind not in _RESULTS:
         raise DTypeError(f"_scaled_mm: out_dtype must be a floating point dtype, got {kind}")
     if input.ndim != 2 or mat2.ndim != 2:
-        raise ArgumentError(f"_scaled_mm takes two matrices, got shapes {tuple(input.shape)} and {tuple(mat2.shape)}")
+        raise ArgumentError(f"_scaled_mm takes two matrices, got shapes {list(input.shape)} and {list(mat2.shape)}")
     m, n = shape_of(input)[0], shape_of(mat2)[1]
     scales = _side("scale_a", scale_a, m, (m, 1)), _side("scale_b", scale_b, n, (1, n))
     if bias is not None:

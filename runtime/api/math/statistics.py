@@ -131,7 +131,7 @@ def _levels(name, input, q):
             raise ArgumentError(f"{name}: q must be within 0 and 1")
         return filled(input, (), as_float(q), input.dtype)
     if q.ndim > 1 or q.dtype is not input.dtype:
-        raise ShapeError(f"{name}: q must be a number or a row of {input.dtype}, got {q.aval}")
+        raise ShapeError(f"{name}: q must be a number or a row of {input.dtype.name}, got {q.aval}")
     inside = ew.logical_and(ew.ge(q, 0.0), ew.le(q, 1.0))
     if not bool(rd.all_(inside, dim=tuple(range(q.ndim)), keepdim=False)):
         raise ArgumentError(f"{name}: q must be within 0 and 1")
@@ -305,7 +305,7 @@ def _check_sampled(name, input, bins, weight):
     edges = [("edges", b) for b in bins if isinstance(b, Tensor)]
     for what, t in edges if weight is None else [*edges, ("a weight", weight)]:
         if t.dtype is not input.dtype:
-            raise DTypeError(f"{name}: {what} must be of {input.dtype}, as the input is, got {t.aval}")
+            raise DTypeError(f"{name}: {what} must be of {input.dtype.name}, as the input is, got {t.aval}")
         if what == "edges" and (t.ndim != 1 or t.shape[0] < 2):
             raise ShapeError(f"{name} takes edges in one row of at least 2, got {t.aval}")
 

@@ -100,7 +100,7 @@ def prelu(input, weight):
     """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
     floating(input, "prelu")
     if input.dtype is not weight.dtype and tls.m.autocast is None:
-        raise DTypeError(f"prelu takes an input and a weight of one dtype, got {input.dtype} and {weight.dtype}")
+        raise DTypeError(f"prelu takes an input and a weight of one dtype, got {input.dtype.name} and {weight.dtype.name}")
     n = numel_of(weight)
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or (n != 1 and n != channels):

@@ -162,5 +162,5 @@ def pad_constant(input, amounts, value, name):
     low, high = edges(input, amounts, name)
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if any(n < 0 for n in sizes):
-        raise ShapeError(f"{name} of {input.aval} by {tuple(amounts)} leaves a negative size: {tuple(sizes)}")
+        raise ShapeError(f"{name} of {input.aval} by {tuple(amounts)} leaves a negative size: {list(sizes)}")
     return pad(input, low=low, high=high, interior=(0,) * input.ndim, value=fitted(value, input.dtype, name))

@@ -49,7 +49,7 @@ def trailing_dims(input, normalized_shape, name) -> int:
     if not shape:
         raise ArgumentError(f"{name}: normalized_shape must have at least one dimension")
     if tuple(shape_of(input)[-len(shape):]) != shape:
-        raise ShapeError(f"{name}: the last dimensions of the input {input.aval} must be normalized_shape {shape}")
+        raise ShapeError(f"{name}: the last dimensions of the input {input.aval} must be normalized_shape {list(shape)}")
     return len(shape)
 
 

@@ -32,7 +32,7 @@ def pool_padding(sizes, kernel, stride, padding, dilation, ceil_mode, name):
         if ceil_mode and (count - 1) * s >= n + p:
             count -= 1
         if count < 1:
-            raise ShapeError(f"{name}: an input of spatial size {tuple(sizes)} is too small for kernel {kernel}, stride "
+            raise ShapeError(f"{name}: an input of spatial size {list(sizes)} is too small for kernel {kernel}, stride "
                              f"{stride} and padding {padding}")
         pairs.append((p, (count - 1) * s + span - n - p))
     return tuple(pairs)

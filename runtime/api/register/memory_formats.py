@@ -54,7 +54,7 @@ def order_of_format(memory_format: MemoryFormat, shape) -> tuple | None:
     if memory_format is preserve_format:
         raise ArgumentError("preserve_format keeps the order of a tensor that is there; name another format for a new one")
     if order is not None and len(shape) != len(order):
-        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {tuple(shape)}")
+        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {list(shape)}")
     return order
 
 

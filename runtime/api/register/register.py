@@ -215,7 +215,7 @@ def operand_to_overwrite(t: Tensor) -> Tensor:
 def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
     """Write a result into `dst` if dtypes allow it."""
     if result._a.dtype is not dst._a.dtype and not can_cast(result.dtype, dst.dtype):
-        raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
+        raise DTypeError(f"{name}: the result is {result.dtype.name} and cannot be written into a tensor of {dst.dtype.name}; "
                          f"use the out-of-place form")
     if result._a is dst._a and result is not dst and is_quiet(dst, tls.m):      # written in place already
         if result._node is None:

@@ -209,7 +209,7 @@ def _blocksize(x, form, blocksize) -> tuple:
     if blocksize is None or len(blocksize) != 2 or min(blocksize) < 1:
         raise ArgumentError(f"{form.layout} takes a blocksize of two sizes above zero, got {blocksize}")
     if any(n % b for n, b in zip(x.shape, blocksize)):
-        raise ShapeError(f"to {form.layout}: sizes {tuple(x.shape[:2])} must be multiples of the blocksize {tuple(blocksize)}")
+        raise ShapeError(f"to {form.layout}: sizes {list(x.shape[:2])} must be multiples of the blocksize {list(blocksize)}")
     return tuple(blocksize)
 
 

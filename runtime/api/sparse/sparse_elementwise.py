@@ -196,7 +196,7 @@ def _copy(fn, input, other, non_blocking=False):
         raise DTypeError(f"copy_ does not go between layouts, got {input.layout} and {other.layout}; use to_dense() or "
                          f"to_sparse()")
     if tuple(input.shape) != tuple(other.shape):
-        raise ShapeError(f"copy_ of a sparse tensor of shape {tuple(other.shape)} into one of {tuple(input.shape)}")
+        raise ShapeError(f"copy_ of a sparse tensor of shape {list(other.shape)} into one of {list(input.shape)}")
     if input.has_positions_of(other):
         input._v.copy_(other._v)
         return input
@@ -208,7 +208,7 @@ def _copy(fn, input, other, non_blocking=False):
 
 def _require_same_shape(name, a, b):
     if tuple(a.shape) != tuple(b.shape):
-        raise ShapeError(f"{name} of a sparse tensor takes tensors of one shape, got {tuple(a.shape)} and {tuple(b.shape)}")
+        raise ShapeError(f"{name} of a sparse tensor takes tensors of one shape, got {list(a.shape)} and {list(b.shape)}")
 
 
 def _is_number(x) -> bool:
@@ -309,8 +309,8 @@ def _product(fn, input, other, *, out=None):
             input, other = other, input
         return input.like(FUNCTIONS["mul"](input._v, other.to_dense()))
     if FUNCTIONS["broadcast_shapes"](tuple(input.shape), tuple(other.shape)) != tuple(input.shape):
-        raise ShapeError(f"{name}: a dense tensor of shape {tuple(other.shape)} does not fit into the sparse one of "
-                         f"{tuple(input.shape)}")
+        raise ShapeError(f"{name}: a dense tensor of shape {list(other.shape)} does not fit into the sparse one of "
+                         f"{list(input.shape)}")
     return input.like(FUNCTIONS["mul"](input._v, at_entries(input, sh.expand(other, shape=tuple(input.shape)))))
 
 

@@ -36,7 +36,7 @@ def _values(values, dtype, device) -> Tensor:
 def _indices(indices, values, kinds=INDEX) -> Tensor:
     i = indices if isinstance(indices, Tensor) else tensor(indices, dtype=dt.int64)
     if (i.dtype.is_inexact and i.numel()) or i.dtype is dt.bool_:
-        raise DTypeError(f"indices of a sparse tensor are integers, got {i.dtype}")
+        raise DTypeError(f"indices of a sparse tensor are integers, got {i.dtype.name}")
     return on_device_of(i if i.dtype in kinds else to(i, dt.int64), values)
 
 
@@ -65,8 +65,8 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
         largest = i.amax(1).tolist() if i.numel() else [-1] * i.shape[0]
         size = (*[n + 1 for n in largest], *v.shape[1:])
     if len(size) != i.shape[0] + v.ndim - 1 or tuple(size[i.shape[0]:]) != tuple(v.shape[1:]):
-        raise ShapeError(f"sparse_coo_tensor: size {tuple(size)} must have {i.shape[0]} sparse dimensions, then those of a "
-                         f"value, {tuple(v.shape[1:])}")
+        raise ShapeError(f"sparse_coo_tensor: size {list(size)} must have {i.shape[0]} sparse dimensions, then those of a "
+                         f"value, {list(v.shape[1:])}")
     if not i.is_meta:
         i = inside("sparse_coo_tensor", i, size[:i.shape[0]])
     made = CooTensor(i, v, size, bool(v.shape[0] < 2 if is_coalesced is None else is_coalesced))
@@ -122,7 +122,7 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
     matrix = tuple(size[n - 1:n + 1])
     want = (*starts.shape[:-1], *matrix, *v.shape[depth:])
     if tuple(size) != want or len(matrix) != 2 or matrix[form.dim] != count or any(m % b for m, b in zip(matrix, block)):
-        raise ShapeError(f"{name}: size {tuple(size)} does not fit {form.names[0]} {starts.aval} and values {v.aval}")
+        raise ShapeError(f"{name}: size {list(size)} does not fit {form.names[0]} {starts.aval} and values {v.aval}")
     made = CompressedTensor(starts, others, v, size, form)
     if not starts.is_meta:
         starts, others = compressed_indices(name, made, matrix[1 - form.dim] // block[1 - form.dim])
@@ -245,7 +245,7 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Any:
         raise ArgumentError(f"spdiags: layout must be sparse_coo, sparse_csr or sparse_csc, got {layout}")
     if rows.ndim != 2 or offsets.shape[0] != rows.shape[0] or len(shape) != 2:
         raise ShapeError(f"spdiags takes diagonals (count, length), as many offsets and the shape of a matrix, got "
-                         f"{rows.aval}, {offsets.aval} and {tuple(shape)}")
+                         f"{rows.aval}, {offsets.aval} and {list(shape)}")
     shifts = offsets.tolist()
     if len(set(shifts)) != len(shifts):
         raise ArgumentError(f"spdiags: each diagonal is given once, got offsets {shifts}")

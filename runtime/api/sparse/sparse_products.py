@@ -29,10 +29,10 @@ def _require(name, a, b):
     """Check the dims and dtypes of two factors."""
     inner = b.shape[0] if b.ndim == 1 else b.shape[-2] if b.ndim else None
     if a.ndim < 1 or inner is None or a.shape[-1] != inner:
-        raise ShapeError(f"{name}: a product takes matrices whose inner sizes agree, got shapes {tuple(a.shape)} and "
-                         f"{tuple(b.shape)}")
+        raise ShapeError(f"{name}: a product takes matrices whose inner sizes agree, got shapes {list(a.shape)} and "
+                         f"{list(b.shape)}")
     if a.dtype is not b.dtype:
-        raise DTypeError(f"{name}: a product takes matrices of one dtype, got {a.dtype} and {b.dtype}; cast one with .to()")
+        raise DTypeError(f"{name}: a product takes matrices of one dtype, got {a.dtype.name} and {b.dtype.name}; cast one with .to()")
     for x in (a, b):
         if isinstance(x, SparseTensor) and x.dense_dim():
             raise ShapeError(f"{name}: a product takes sparse matrices of numbers, this has {x.dense_dim()} dense dimensions")
@@ -92,8 +92,8 @@ def _sparse_by_dense(a, b):
     if tuple(b.shape[:-2]) != batch:
         b = b.expand(*FUNCTIONS["broadcast_shapes"](batch, tuple(b.shape[:-2])), *b.shape[-2:])
     if tuple(b.shape[:-2]) != batch:
-        raise ShapeError(f"a product of a sparse batch does not repeat its matrices, got shapes {tuple(a.shape)} and "
-                         f"{tuple(b.shape)}")
+        raise ShapeError(f"a product of a sparse batch does not repeat its matrices, got shapes {list(a.shape)} and "
+                         f"{list(b.shape)}")
     found = _in_wide(_matrix_by_dense, _along_diagonal(a), b.flatten(0, -2))
     return found.reshape(*batch, a.shape[-2], b.shape[-1])
 
@@ -166,7 +166,7 @@ def _blocks_by_dense(a, b):
 
 def _sparse_by_sparse(name, a, b):
     if a.ndim != 2 or b.ndim != 2:
-        raise ShapeError(f"{name} of two sparse tensors takes matrices, got shapes {tuple(a.shape)} and {tuple(b.shape)}; call "
+        raise ShapeError(f"{name} of two sparse tensors takes matrices, got shapes {list(a.shape)} and {list(b.shape)}; call "
                          f"to_dense() on one")
     x, y = a.coo(), b.coo().coalesce()
     (rows, inner), (_, cols) = x.rows(), y.rows()
@@ -319,7 +319,7 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor
     _require("sparse.sampled_addmm", mat1, mat2)
     if (*mat1.shape[:-1], mat2.shape[-1]) != tuple(input.shape) or mat1.shape[:-2] != mat2.shape[:-2]:
         raise ShapeError(f"sparse.sampled_addmm: the product of {mat1.aval} and {mat2.aval} has not the shape of the sparse "
-                         f"matrix, {tuple(input.shape)}")
+                         f"matrix, {list(input.shape)}")
     *batch, rows, cols = input.coo().rows()
     at_rows = ix.index(mat1, *batch, rows)
     at_cols = ix.index(mat2.transpose(-2, -1), *batch, cols)

@@ -34,7 +34,7 @@ def transpose(fn, input, dim0, dim1):
 def transpose_matrix(fn, input):
     """Transpose a matrix."""
     if input.ndim > 2 and fn.__name__ == "t":
-        raise ShapeError(f"t() takes a matrix, got shape {tuple(input.shape)}; see transpose()")
+        raise ShapeError(f"t() takes a matrix, got shape {list(input.shape)}; see transpose()")
     found = transpose(fn, input, -2, -1) if input.ndim > 1 else input
     return found.conj() if fn.__name__ == "adjoint" else found
 
@@ -289,7 +289,7 @@ def resize_as_sparse_(self, the_template) -> Tensor:
 @handles("sparse_mask", several=True)
 def _sparse_mask(fn, input, mask):
     if not isinstance(mask, SparseTensor) or tuple(mask.shape) != tuple(input.shape):
-        raise ShapeError(f"sparse_mask takes a sparse tensor of shape {tuple(input.shape)} as its mask, got {kind_text(mask)}")
+        raise ShapeError(f"sparse_mask takes a sparse tensor of shape {list(input.shape)} as its mask, got {kind_text(mask)}")
     mask = mask.entries()
     if not isinstance(input, SparseTensor):
         return mask.like(at_entries(mask, input))
@@ -317,7 +317,7 @@ def _sparse_resize(fn, input, size, sparse_dim, dense_dim):
                                   size, True))
     if (sparse_dim, dense_dim) != (x.sparse_dim(), x.dense_dim()) or size[sparse_dim:] != tuple(x.shape[sparse_dim:]) or any(
             new < old for new, old in zip(size, x.shape)):
-        raise ShapeError(f"{fn.__name__} of a tensor with entries lets sparse sizes grow, got {size} for {tuple(x.shape)}; see "
+        raise ShapeError(f"{fn.__name__} of a tensor with entries lets sparse sizes grow, got {size} for {list(x.shape)}; see "
                          f"sparse_resize_and_clear_()")
     return x.become(CooTensor(x._i, x._v, size, x._coalesced))
 

@@ -148,7 +148,7 @@ class SparseTensor(Tensor):
     def grad(self, value):
         if value is not None and (value.layout != self.layout or value._v.shape != self._v.shape):
             raise ArgumentError(f"the gradient of a {self.layout} tensor has its layout and its {self._nnz()} places, got "
-                                f"{value.layout} of shape {tuple(value.shape)}")
+                                f"{value.layout} of shape {list(value.shape)}")
         self._v.grad = None if value is None else value._v
 
     def requires_grad_(self, requires_grad: bool = True):
@@ -308,4 +308,4 @@ class SparseTensor(Tensor):
 
 def kind_text(x) -> str:
     """Describe an argument for messages."""
-    return f"a {x.layout} tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+    return f"a {x.layout} tensor of shape {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__

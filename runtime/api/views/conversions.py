@@ -166,7 +166,7 @@ def copy_(self, src, non_blocking=False):
 def fill_(self, value):
     """Write one value to all elements."""
     if isinstance(value, Tensor) and value.ndim:
-        raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
+        raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {list(value.shape)}")
     return write(self, value, "fill_", foreign=True)
 
 
@@ -245,7 +245,7 @@ def dim_order(self, ambiguity_check=False):
         raise DTypeError(f"dim_order: ambiguity_check is a bool or a list of memory formats, got {ambiguity_check!r}")
     has_several = 1 in sizes or any(a == b for a, b in pairwise(steps))
     if ambiguity_check is not False and has_several and sum([self.is_contiguous(memory_format=f) for f in formats]) != 1:
-        raise ShapeError(f"dim_order: a tensor of shape {tuple(sizes)} and strides {steps} has more than one order, of which "
+        raise ShapeError(f"dim_order: a tensor of shape {list(sizes)} and strides {steps} has more than one order, of which "
                          "the memory formats given do not name one")
     return agreed(sizes, [steps]) or tuple(range(len(sizes)))
 
@@ -308,7 +308,7 @@ _publish_dtype_query("is_signed", "has negative values")
 def is_nonzero(input) -> bool:
     """Return whether the one element is not zero."""
     if numel_of(input) != 1:
-        raise ShapeError(f"is_nonzero takes a tensor of one element, got shape {tuple(input.shape)}")
+        raise ShapeError(f"is_nonzero takes a tensor of one element, got shape {list(input.shape)}")
     return input.item() != 0
 
 

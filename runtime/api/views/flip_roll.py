@@ -24,7 +24,7 @@ def flip(input, *which, dims=None):
 def fliplr(input):
     """Reverse the second dimension."""
     if input.ndim < 2:
-        raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {tuple(input.shape)}")
+        raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {list(input.shape)}")
     return sh.flip(input, dims=(1,))
 
 
@@ -55,7 +55,7 @@ def roll(input, shifts, dims=None):
 def rot90(input, k=1, dims=(0, 1)):
     """Rotate by 90 degrees k times in the plane of two dims."""
     if input.ndim < 2:
-        raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {tuple(input.shape)}")
+        raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {list(input.shape)}")
     dims = integers(dims, "dims")
     if len(dims) != 2:
         raise ShapeError(f"rot90 takes the two dims of a plane, got {dims}")

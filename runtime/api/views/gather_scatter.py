@@ -81,7 +81,7 @@ def _along(op, input, dim, index, src, mode, name):
     d = canonical_dim(dim, input.ndim)
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
-            raise DTypeError(f"{name}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
+            raise DTypeError(f"{name}: the source is {src.dtype.name} and the tensor {input.dtype.name}; cast one with .to()")
         if numel_of(index) == 0:                # a function of both, so that the source gets a gradient of zeros
             return sh.reshape(sh.cat(ravel(input), _nothing_of(src), dim=0), shape=shape_of(input))
     elif numel_of(index) == 0:
@@ -188,7 +188,7 @@ def _slices(input, dim, index, name):
     """Return the input with at least one dimension, and the index parts that pick slices along dim."""
     d = canonical_dim(dim, input._a.ndim)
     if index._a.ndim > 1:
-        raise ShapeError(f"{name}: index must be a vector, got shape {tuple(index.shape)}")
+        raise ShapeError(f"{name}: index must be a vector, got shape {list(index.shape)}")
     return _vector(input), (None,) * d + (_vector(index),), d
 
 
@@ -209,7 +209,7 @@ def _with_slices(input, dim, index, source, accumulate, name):
     shape = shape_of(x)
     at = _no_negatives(name, at, shape[d], d)
     if source._a.dtype is not input._a.dtype and source.dtype is not input.dtype:
-        raise DTypeError(f"{name}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
+        raise DTypeError(f"{name}: the source is {source.dtype.name} and the tensor {input.dtype.name}; cast one with .to()")
     wanted, given = shape[:d] + shape_of(at[-1]) + shape[d + 1:], shape_of(source)
     if given != wanted:
         if given or math.prod(wanted) != 1:
@@ -237,7 +237,7 @@ def index_fill(input, dim, index, value):
     x, at, d = _slices(input, dim, index, "index_fill")
     if isinstance(value, Tensor):
         if value.ndim:
-            raise ArgumentError(f"index_fill takes a number or a 0-d tensor as value, got shape {tuple(value.shape)}")
+            raise ArgumentError(f"index_fill takes a number or a 0-d tensor as value, got shape {list(value.shape)}")
     else:
         shape = shape_of(x)
         spread = sh.expand(filled(x, (), value, x.dtype), shape=shape[:d] + shape_of(at[-1]) + shape[d + 1:])
@@ -273,7 +273,7 @@ def index_put(input, indices, values, accumulate=False):
 def _check_written(name, input, values):
     """Raise if values would need a conversion, which only `x[key] = values` does."""
     if values.dtype is not input.dtype:
-        raise DTypeError(f"{name}: the values are {values.dtype} and the tensor {input.dtype}; cast one with .to()")
+        raise DTypeError(f"{name}: the values are {values.dtype.name} and the tensor {input.dtype.name}; cast one with .to()")
 
 
 def _positions(index):
@@ -313,7 +313,7 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
             raise ArgumentError("nonzero(as_tuple=True) makes several tensors, so it takes no out")
         return positions_of(_vector(input))
     if out is not None and out.dtype is not dt.int64:
-        raise DTypeError(f"nonzero: out must be of int64, got {out.dtype}")
+        raise DTypeError(f"nonzero: out must be of int64, got {out.dtype.name}")
     found = positions_of(input) if input.ndim else positions_of(_vector(input))
     if len(found) == input.ndim == 1:
         return deliver(reshaped(found[0], (*shape_of(found[0]), 1)), out, "nonzero")
@@ -341,7 +341,7 @@ def argwhere(input):
 def masked_select(input, mask, *, out=None):
     """Return the elements where the (broadcast) mask is true, as a vector."""
     if mask.dtype is not dt.bool_:
-        raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype}")
+        raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype.name}")
     shape = broadcast_shapes(shape_of(input), shape_of(mask))
     picked = getitem(_vector(sh.expand(input, shape=shape)), _vector(sh.expand(mask, shape=shape)))
     return deliver(picked, out, "masked_select")
@@ -351,8 +351,8 @@ def masked_select(input, mask, *, out=None):
 def masked_scatter(input, mask, source):
     """Replace the elements where the mask is true by those of source, in order."""
     if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:
-        raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype}, "
-                         f"{source.dtype} and {input.dtype}")
+        raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype.name}, "
+                         f"{source.dtype.name} and {input.dtype.name}")
     shape = broadcast_shapes(shape_of(input), shape_of(mask))
     x, flat = sh.expand(input, shape=shape), ravel(sh.expand(mask, shape=shape))
     if is_sample(mask._a):       # each sample has a number of places of its own
@@ -371,7 +371,7 @@ def masked_scatter(input, mask, source):
 def one_hot(tensor, num_classes=-1):
     """Return rows of zeros with a one at each index."""
     if tensor.dtype is not dt.int64:
-        raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype}")
+        raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype.name}")
     num_classes, = integers(num_classes, "num_classes")
     if numel_of(tensor) == 0 and num_classes <= 0:
         raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
@@ -413,7 +413,7 @@ def _replaced(input, view_op, src, **params):
     chain = ((view_op.name, tuple(sorted(params.items()))),)
     part = view_op.infer(input.aval, **params)
     if shape_of(src) != part.shape:
-        raise ShapeError(f"the source {src.aval} must have the shape {part.shape} of the part of {input.aval} that it replaces")
+        raise ShapeError(f"the source {src.aval} must have the shape {list(part.shape)} of the part of {input.aval} that it replaces")
     return assign_view(input, to_dtype(src, input.dtype), chain=chain)
 
 
@@ -449,7 +449,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 def fill_diagonal_(self, fill_value, wrap=False):
     """Write one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
     if self.ndim < 2 or (self.ndim > 2 and len(set(shape_of(self))) > 1):
-        raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {tuple(self.shape)}")
+        raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {list(self.shape)}")
     rows, cols = shape_of(self)[:2]
     at = np.arange(min(shape_of(self)))
     indices = [at] * self.ndim

@@ -121,7 +121,7 @@ def _parts(x, key) -> list:
     parts = [_index_tensor(k) if isinstance(k, _ARRAYS) or getattr(k, "dtype", None) is dt.uint8 else k for k in key]
     used = sum(map(_width, parts))
     if used > x.ndim:
-        raise DimError(f"too many indices: {used} for a tensor of {x.ndim} dimensions (shape {tuple(x.shape)})")
+        raise DimError(f"too many indices: {used} for a tensor of {x.ndim} dimensions (shape {list(x.shape)})")
     at = [i for i, k in enumerate(parts) if k is Ellipsis]
     if len(at) > 1:
         raise DimError("an index can have only one ellipsis (...)")
@@ -191,8 +191,8 @@ def _mask_part(x, dim, mask):
         return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
     shape = shape_of(x)[dim:dim + mask.ndim]
     if shape_of(mask) != shape:
-        raise DimError(f"the shape of the mask {tuple(mask.shape)} does not match the indexed shape {shape} (of a tensor of "
-                       f"shape {tuple(x.shape)}, from dimension {dim})")
+        raise DimError(f"the shape of the mask {list(mask.shape)} does not match the indexed shape {list(shape)} (of a tensor of "
+                       f"shape {list(x.shape)}, from dimension {dim})")
     if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, still a view
         n = numel_of(mask)
         x = sh.reshape(x, shape=shape_of(x)[:dim] + (n,) + shape_of(x)[dim + mask.ndim:])
@@ -441,8 +441,8 @@ def put(x, indices, value, accumulate, name):
         try:
             value = sh.expand(value, shape=tuple(shape))
         except ShapeError:
-            raise ShapeError(f"{name}: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape "
-                             f"{tuple(shape)}") from None
+            raise ShapeError(f"{name}: a value of shape {list(value.shape)} does not broadcast to the indexed shape "
+                             f"{list(shape)}") from None
     return ix.index_put.call(x, value, *indices, accumulate=accumulate)
 
 

@@ -159,7 +159,7 @@ def block_diag(*tensors):
         return filled(None, (1, 0), 0, Defaults.dtype)
     for x in tensors:
         if x.ndim > 2:
-            raise ShapeError(f"block_diag takes at most 2 dimensions, got shape {tuple(x.shape)}")
+            raise ShapeError(f"block_diag takes at most 2 dimensions, got shape {list(x.shape)}")
     blocks = [_at_least(x, 2) for x in _alike(tensors)]
     total, left, rows = sum(shape_of(b)[1] for b in blocks), 0, []
     for b in blocks:
@@ -269,7 +269,7 @@ def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
 def _splits(name, dim_of, least):
     def fn(input, indices_or_sections) -> tuple[Tensor, ...]:
         if input.ndim < least:
-            raise ShapeError(f"{name} takes at least {least} dimensions, got shape {tuple(input.shape)}")
+            raise ShapeError(f"{name} takes at least {least} dimensions, got shape {list(input.shape)}")
         d = dim_of(input)
         at = indices_or_sections
         if isinstance(at, np.integer):
@@ -298,7 +298,7 @@ def repeat(self, *sizes, repeats=None):
     times, shape = sizes_of(sizes if repeats is None else (repeats,)), shape_of(self)
     lead = len(times) - len(shape)
     if lead < 0:
-        raise ShapeError(f"repeat: {len(times)} counts are fewer than the {len(shape)} dimensions of shape {shape}")
+        raise ShapeError(f"repeat: {len(times)} counts are fewer than the {len(shape)} dimensions of shape {list(shape)}")
     if any(n < 0 for n in times):
         raise ShapeError(f"repeat: counts must not be negative, got {times}")
     shape = (1,) * lead + shape
@@ -333,7 +333,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         if repeats.ndim == 0 or numel_of(repeats) == 1:
             repeats = sh.expand(sh.reshape(repeats, shape=(1,)), shape=(shape_of(x)[d],))
         if shape_of(repeats) != (shape_of(x)[d],):
-            raise ShapeError(f"repeat_interleave: {tuple(repeats.shape)} counts for size {x._a.shape[d]} of dim {d}")
+            raise ShapeError(f"repeat_interleave: {list(repeats.shape)} counts for size {x._a.shape[d]} of dim {d}")
         total = total_of(repeats)
         if output_size is not None and output_size != total:
             raise ShapeError(f"repeat_interleave: output_size={output_size}, but the counts add up to {total}")
@@ -358,7 +358,7 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
         raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     for x in xs:
         if x.ndim != 1:
-            raise ShapeError(f"meshgrid takes vectors, got shape {tuple(x.shape)}")
+            raise ShapeError(f"meshgrid takes vectors, got shape {list(x.shape)}")
     shape = tuple([numel_of(x) for x in xs])
     grids = [sh.expand(sh.reshape(x, shape=(1,) * i + (numel_of(x),) + (1,) * (len(xs) - 1 - i)), shape=shape)
              for i, x in enumerate(xs)]
@@ -386,7 +386,7 @@ def cartesian_prod(*tensors):
     """Return all combinations of one element from each vector, as rows."""
     for x in tensors:
         if x.ndim != 1:
-            raise ShapeError(f"cartesian_prod takes vectors, got shape {tuple(x.shape)}")
+            raise ShapeError(f"cartesian_prod takes vectors, got shape {list(x.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([sh.reshape(g, shape=(numel_of(g),)) for g in meshgrid(*tensors)], 1)
@@ -396,7 +396,7 @@ def cartesian_prod(*tensors):
 def combinations(input, r=2, with_replacement=False):
     """Return all combinations of r elements of a vector, as rows."""
     if input.ndim != 1:
-        raise ShapeError(f"combinations takes a vector, got shape {tuple(input.shape)}")
+        raise ShapeError(f"combinations takes a vector, got shape {list(input.shape)}")
     if r < 0:
         raise ArgumentError(f"combinations takes r of at least 0, got {r}")
     if not r:

@@ -106,7 +106,7 @@ def _ends(start, end, dtype, out) -> tuple:
     """Return the dtype of values between two numbers or 0-d tensors, and the two numbers, truncated for an integer dtype."""
     for x in (start, end):
         if isinstance(x, Tensor) and x.ndim:
-            raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
+            raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {list(x.shape)}")
     ends, d = (number_of(start), number_of(end)), dtype_for(dtype, out)
     if complex in map(type, ends):
         d = number_dtype(1j) if dtype is None and out is None else d

@@ -55,14 +55,14 @@ def fill_in(shape: tuple, size: int, name: str) -> tuple:
     known = 1
     for n in shape:
         if n < -1:
-            raise ShapeError(f"{name}: a size must be -1 or not negative, got {shape}")
+            raise ShapeError(f"{name}: a size must be -1 or not negative, got {list(shape)}")
         known *= 1 if n == -1 else n
     if shape.count(-1) != 1:
-        raise ShapeError(f"{name}: only one size can be inferred, got {shape}")
+        raise ShapeError(f"{name}: only one size can be inferred, got {list(shape)}")
     if known == 0:
-        raise ShapeError(f"{name}: the size -1 in {shape} is ambiguous, because the other sizes multiply to 0")
+        raise ShapeError(f"{name}: the size -1 in {list(shape)} is ambiguous, because the other sizes multiply to 0")
     if size % known:
-        raise ShapeError(f"{name}: shape {shape} does not divide {size} elements")
+        raise ShapeError(f"{name}: shape {list(shape)} does not divide {size} elements")
     return tuple([size // known if n == -1 else n for n in shape])
 
 
@@ -100,7 +100,7 @@ def require_view(a, shape):
     try:
         np.reshape(a, shape, copy=False)
     except ValueError:
-        raise ShapeError(f"view of shape {shape} does not fit the strides of this tensor of shape {a.shape} (a dimension would "
+        raise ShapeError(f"view of shape {list(shape)} does not fit the strides of this tensor of shape {list(a.shape)} (a dimension would "
                          "span memory that is not adjacent); use reshape(), which copies where needed") from None
 
 
@@ -239,7 +239,7 @@ def _matrix_transpose(x, what):
     if not x.ndim:
         return look(sh.permute, x, {"dims": ()})
     if x.ndim < 2:
-        raise ShapeError(f"{what} takes at least 2 dimensions, got shape {tuple(x.shape)}")
+        raise ShapeError(f"{what} takes at least 2 dimensions, got shape {list(x.shape)}")
     return transpose(x, -2, -1)
 
 
@@ -284,7 +284,7 @@ def expand(self, *sizes, size=None, implicit=False):
     shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
     lead = len(sizes) - len(shape)
     if lead < 0:
-        raise ShapeError(f"expand: {len(sizes)} sizes are fewer than the {len(shape)} dimensions of shape {shape}")
+        raise ShapeError(f"expand: {len(sizes)} sizes are fewer than the {len(shape)} dimensions of shape {list(shape)}")
     if -1 in sizes[:lead]:
         raise ShapeError(f"expand: -1 is not allowed for a new leading dimension, got {sizes}")
     if -1 not in sizes:
@@ -297,7 +297,7 @@ def sum_to_size(self, *size):
     """Sum over the dimensions that broadcasting from `size` to this shape would repeat."""
     shape = sizes_of(size)
     if len(shape) > self.ndim or any(n not in (1, m) for n, m in zip(shape[::-1], shape_of(self)[::-1])):
-        raise ShapeError(f"sum_to_size: {shape} does not broadcast to shape {tuple(self.shape)}")
+        raise ShapeError(f"sum_to_size: {list(shape)} does not broadcast to shape {list(self.shape)}")
     counted = not self.dtype.is_inexact and (shape != tuple(self.shape) or not shape)
     return sh.sum_to(ew.cast(self, dtype=dt.int64) if counted else self, shape=shape)
 
@@ -395,7 +395,7 @@ def diag(input, diagonal=0, *, out=None):
     if input.ndim == 1:
         return deliver(diag_embed(input, diagonal), out, "diag")
     if input.ndim != 2:
-        raise ShapeError(f"diag takes a vector or a matrix, got shape {tuple(input.shape)}")
+        raise ShapeError(f"diag takes a vector or a matrix, got shape {list(input.shape)}")
     return deliver(ew.copy(sh.diagonal(input, offset=diagonal, dim1=0, dim2=1)), out, "diag")
 
 

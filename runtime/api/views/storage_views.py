@@ -122,7 +122,7 @@ def flattened_storage(root: Tensor) -> Tensor:
         return reshape(root, -1)
     order = tuple(sorted(range(a.ndim), key=lambda d: -a.strides[d]))
     if not a.transpose(order).flags.c_contiguous:
-        raise ShapeError(f"the memory behind this tensor (shape {a.shape}, strides {a.strides} in bytes) has gaps, so it "
+        raise ShapeError(f"the memory behind this tensor (shape {list(a.shape)}, strides {a.strides} in bytes) has gaps, so it "
                          "cannot be addressed element by element; use contiguous() first")
     return reshape(sh.permute(root, dims=order), -1)
 
@@ -311,7 +311,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         shape = sizes_of((size,))
         source = as_strided(source.detach(), shape, empty_strides(shape) if stride is None else stride, storage_offset)
     if source._a.dtype != self._a.dtype:
-        raise DTypeError(f"set_: the source is {source.dtype} and this tensor {self.dtype}; they must agree")
+        raise DTypeError(f"set_: the source is {source.dtype.name} and this tensor {self.dtype.name}; they must agree")
     if self._node is not None and tls.m.grad:
         raise AutogradError("set_: a tensor that requires grad cannot change its memory; do it under no_grad()")
     if tls.m.recorder is not None:

@@ -81,7 +81,7 @@ def filled(like, shape, value, dtype) -> Tensor:
     """Return a constant on the device of `like` (None for the default device)."""
     for n in shape:
         if n < 0:
-            raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
+            raise ShapeError(f"sizes must not be negative, got {list(shape)}")
     value = dt.fitted(operand(value, dtype), dtype, "full")
     if isinstance(value, Tensor):
         return ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=dtype), value)
@@ -249,7 +249,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 def _of_buffer(buffer, dtype) -> np.ndarray:
     """Return the bytes of an object as elements of a dtype."""
     if memoryview(buffer).nbytes % dtype.itemsize:
-        raise ArgumentError(f"asarray: {memoryview(buffer).nbytes} bytes are no whole number of elements of {dtype}")
+        raise ArgumentError(f"asarray: {memoryview(buffer).nbytes} bytes are no whole number of elements of {dtype.name}")
     return np.frombuffer(buffer, dtype.np)
 
 
@@ -265,7 +265,7 @@ def from_numpy(ndarray):
         raise DTypeError(f"from_numpy takes a numpy array, got {type(ndarray).__name__}; use as_tensor() for other data")
     dt.from_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
-        raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype}; convert with .astype()")
+        raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype.name}; convert with .astype()")
     t = known(ndarray)
     return t if isinstance(t, Tensor) else _lent(tensor_protocols.aligned(ndarray, "from_numpy"))
 
@@ -322,7 +322,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     require_strided("empty_strided", layout)
     require_device(device)
     if len(size) != len(stride):
-        raise ShapeError(f"empty_strided takes as many strides as sizes, got {tuple(size)} and {tuple(stride)}")
+        raise ShapeError(f"empty_strided takes as many strides as sizes, got {list(size)} and {tuple(stride)}")
     reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     flat = filled(mark_for(device), (reach,), 0, dtype_or_default(dtype))
     t = sh.as_strided(flat, shape=tuple(size), strides=tuple(stride), offset=0)

@@ -274,7 +274,7 @@ def plane_put(x, indices, *, size, accumulate):
     plan(x, x, out, call.address_of(indices), call.address_of(failed))
     if failed[0]:
         raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
-                         f"elements {tuple(size)}")
+                         f"elements {list(size)}")
     return out
 
 

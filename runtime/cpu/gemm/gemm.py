@@ -102,7 +102,7 @@ class Product:
     def _into(self, a, b, out, operands):
         shape = result_shape(a.shape, b.shape)
         if out.shape != shape or out.dtype != self.out_dtype:
-            raise ShapeError(f"matmul: out is {out.dtype}{list(out.shape)}, the result is {self.out_dtype}{list(shape)}")
+            raise ShapeError(f"matmul: out is {out.dtype.name}{list(out.shape)}, the result is {self.out_dtype.name}{list(shape)}")
         if not self._fits(out, a, b):
             out[...] = self(a, b, None, operands)
             return out
@@ -149,7 +149,7 @@ class Product:
 
     def _copied(self, array):
         if array.dtype != self.dtype:
-            raise DTypeError(f"matmul: expected {self.dtype}, got {array.dtype}")
+            raise DTypeError(f"matmul: expected {self.dtype.name}, got {array.dtype.name}")
         return np.array(array, self.dtype.newbyteorder("="), order="C", subok=False)
 
 
@@ -171,9 +171,9 @@ def _entry(dtype, out_dtype, is_array, parallel):
 def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Return the matrix product of arrays of 2 or more dimensions and one float dtype; leading dimensions broadcast."""
     if a.dtype != b.dtype:
-        raise DTypeError(f"matmul: operands of different dtypes, {a.dtype} and {b.dtype}; cast one of them")
+        raise DTypeError(f"matmul: operands of different dtypes, {a.dtype.name} and {b.dtype.name}; cast one of them")
     if a.ndim < 2 or b.ndim < 2:
-        raise ShapeError(f"matmul: needs matrices or stacks of them, got shapes {a.shape} and {b.shape}")
+        raise ShapeError(f"matmul: needs matrices or stacks of them, got shapes {list(a.shape)} and {list(b.shape)}")
     return _product(a.dtype).__call__(a, b, out)        # a method: quicker to call than an object
 
 
@@ -197,7 +197,7 @@ class _WideHalf:
         if out is None:
             return wide.astype(np.float16)
         if out.shape != wide.shape:
-            raise ShapeError(f"matmul: out has shape {out.shape}, the result {wide.shape}")
+            raise ShapeError(f"matmul: out has shape {list(out.shape)}, the result {list(wide.shape)}")
         out[...] = wide
         return out
 

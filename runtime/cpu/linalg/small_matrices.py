@@ -56,4 +56,4 @@ def _plan(routine, dtypes, shapes, count, threads):
 def require(info, name, x, what):
     """Raise for matrices of which `info` says that they have no result."""
     if info.any():
-        raise LinAlgError(f"{name} of a matrix of shape {x.shape}: {what}")
+        raise LinAlgError(f"{name} of a matrix of shape {list(x.shape)}: {what}")

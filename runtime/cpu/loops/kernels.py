@@ -211,7 +211,7 @@ class Elementwise:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         for o in outs or ():
             if o.shape != shape:
-                raise ArgumentError(f"{self.name}: out has shape {o.shape}, the operands give {shape}")
+                raise ArgumentError(f"{self.name}: out has shape {list(o.shape)}, the operands give {list(shape)}")
         order, entry, plan = dim_order.agreed(shape, _steps(shape, (*arrays, *(outs or ())))), None, None
         fresh, transposed = outs is None, [outs is None and _is_transposed(a, order) for a in arrays]
         if fresh:
@@ -334,7 +334,7 @@ def converted(array: np.ndarray, dtype) -> np.ndarray:
 def reduction(kind: str, dtype, correction=1) -> Reduction:
     """Return the reduction of a kind: sum prod max min any all argmax argmin mean var std norm sumsq."""
     if kind in ("mean", "var", "std", "norm") and not dtype.is_floating_point:
-        raise DTypeError(f"{kind} takes floating point types, got {dtype}; cast with .to()")
+        raise DTypeError(f"{kind} takes floating point types, got {dtype.name}; cast with .to()")
     return Reduction(kind, dtype, correction)
 
 

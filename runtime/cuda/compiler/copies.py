@@ -59,7 +59,7 @@ def _assign(dst, src):
 def _checked_strides(src, shape):
     lead = len(shape) - src.ndim
     if lead < 0 or any(n not in (1, m) for n, m in zip(src.shape, shape[lead:])):
-        raise ShapeError(f"a value of shape {src.shape} does not fit into a tensor of shape {tuple(shape)}")
+        raise ShapeError(f"a value of shape {list(src.shape)} does not fit into a tensor of shape {list(shape)}")
     return broadcast_strides(src, shape)
 
 

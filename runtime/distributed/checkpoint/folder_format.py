@@ -172,12 +172,12 @@ class Folder:
             at += piece.numel()
         if at != count:
             raise CheckpointException(f"{self.folder!r} holds {at} elements of {'.'.join(map(str, path))}, which has {count}")
-        self.budget.take_bytes(count * values[0].element_size(), f"a tensor of shape {shape}")
+        self.budget.take_bytes(count * values[0].element_size(), f"a tensor of shape {list(shape)}")
         return FUNCTIONS["cat"](values).reshape(shape)
 
     def _of_boxes(self, path, shape, starts, values):
         """Return the tensor of the boxes that were read; raise unless they cover every element."""
-        self.budget.take_bytes(math.prod(shape) * (1 + values[0].element_size()), f"a tensor of shape {shape}")
+        self.budget.take_bytes(math.prod(shape) * (1 + values[0].element_size()), f"a tensor of shape {list(shape)}")
         whole, covered = FUNCTIONS["zeros"](shape, dtype=values[0].dtype), np.zeros(shape, bool)
         for start, value in zip(starts, values):
             box = tuple([slice(at, at + n) for at, n in zip(start, value.shape)])
@@ -187,7 +187,7 @@ class Folder:
             whole[box], covered[box] = value, True
         if not covered.all():
             raise CheckpointException(f"{self.folder!r} holds some elements of {'.'.join(map(str, path))} only, which has the "
-                                      f"shape {shape}")
+                                      f"shape {list(shape)}")
         return whole
 
     def _read(self, files) -> dict:

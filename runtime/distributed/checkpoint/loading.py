@@ -78,7 +78,7 @@ def _check(path, target, value):
     if isinstance(target, (Tensor, Piece)) != isinstance(value, Tensor):
         raise CheckpointException(f"{name} is a {type(value).__name__} in the checkpoint, a {type(target).__name__} here")
     if isinstance(value, Tensor) and tuple(target.shape) != tuple(value.shape):
-        raise CheckpointException(f"{name} has shape {tuple(value.shape)} in the checkpoint, {tuple(target.shape)} here")
+        raise CheckpointException(f"{name} has shape {list(value.shape)} in the checkpoint, {list(target.shape)} here")
 
 
 def _replace(state, path, value):

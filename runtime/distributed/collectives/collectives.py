@@ -95,7 +95,7 @@ def _alike(tensors, a, what, count):
     for other in arrays:
         if other.dtype != a.dtype or other.size != a.size:
             raise ShapeError(f"{what} takes tensors alike on all ranks; the list has a {other.dtype.name} of shape "
-                             f"{other.shape} beside a {a.dtype.name} of shape {a.shape}")
+                             f"{list(other.shape)} beside a {a.dtype.name} of shape {list(a.shape)}")
     return arrays
 
 
@@ -265,8 +265,8 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
         return None
     out, a = check_tensor(output_tensor, "all_gather_into_tensor"), check_tensor(input_tensor, "all_gather_into_tensor")
     if out.size != a.size * group.size() or out.dtype != a.dtype:
-        raise ShapeError(f"all_gather_into_tensor of {a.dtype.name} {a.shape} from {group.size()} ranks does not fit into "
-                         f"{out.dtype.name} {out.shape}")
+        raise ShapeError(f"all_gather_into_tensor of {a.dtype.name} {list(a.shape)} from {group.size()} ranks does not fit into "
+                         f"{out.dtype.name} {list(out.shape)}")
     note, channel = _described("all_gather_into_tensor", a), group.channel_of(a)
 
     def work():
@@ -355,8 +355,8 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     out, a = check_tensor(output, "reduce_scatter_tensor"), check_tensor(input, "reduce_scatter_tensor")
     check_op(op, output.dtype)
     if a.size != out.size * group.size() or out.dtype != a.dtype:
-        raise ShapeError(f"reduce_scatter_tensor of {a.dtype.name} {a.shape} over {group.size()} ranks does not fit into "
-                         f"{out.dtype.name} {out.shape}")
+        raise ShapeError(f"reduce_scatter_tensor of {a.dtype.name} {list(a.shape)} over {group.size()} ranks does not fit into "
+                         f"{out.dtype.name} {list(out.shape)}")
     note, channel = _described("reduce_scatter_tensor", out, op.value), group.channel_of(out)
 
     def work():

@@ -22,7 +22,7 @@ class DeviceMesh:
         self._ranks = np.array(mesh.tolist() if hasattr(mesh, "tolist") else mesh, np.int64)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         if self.mesh_dim_names is not None and len(set(self.mesh_dim_names)) != self._ranks.ndim:
-            raise ArgumentError(f"a mesh of shape {self._ranks.shape} takes {self._ranks.ndim} different mesh_dim_names, got "
+            raise ArgumentError(f"a mesh of shape {list(self._ranks.shape)} takes {self._ranks.ndim} different mesh_dim_names, got "
                                 f"{self.mesh_dim_names}")
         if not is_initialized():
             init_process_group()
@@ -202,5 +202,5 @@ def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, backend_ov
     if not is_initialized():
         init_process_group()
     if np.prod(mesh_shape, dtype=np.int64) != get_world_size():
-        raise ArgumentError(f"a mesh of shape {tuple(mesh_shape)} does not hold the {get_world_size()} ranks of the run")
+        raise ArgumentError(f"a mesh of shape {list(mesh_shape)} does not hold the {get_world_size()} ranks of the run")
     return DeviceMesh(device_type, np.arange(get_world_size()).reshape(mesh_shape), mesh_dim_names=mesh_dim_names)

@@ -16,7 +16,7 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
 
 def _note(a) -> str:
-    return f"a {a.dtype.name} of shape {a.shape}"
+    return f"a {a.dtype.name} of shape {list(a.shape)}"
 
 
 def _done(value) -> Work:

@@ -41,9 +41,9 @@ def check_op(op, dtype):
     if not isinstance(op, ReduceOp):
         raise DTypeError(f"op must be a ReduceOp, got {op!r}")
     if op in _BITS and dtype.is_inexact:
-        raise DTypeError(f"ReduceOp.{op.name} works on bits and takes integers or bool, got {dtype}")
+        raise DTypeError(f"ReduceOp.{op.name} works on bits and takes integers or bool, got {dtype.name}")
     if op is ReduceOp.AVG and not dtype.is_inexact:
-        raise DTypeError(f"ReduceOp.AVG takes floating point tensors, got {dtype}; use SUM and divide")
+        raise DTypeError(f"ReduceOp.AVG takes floating point tensors, got {dtype.name}; use SUM and divide")
 
 
 def combined(op, arrays) -> np.ndarray:

@@ -225,7 +225,7 @@ class Unit(GatheredParameters):
         if self.count == 1:
             return part[:self.size]
         group = the_group(self.groups.shards)
-        note, size = f"{what} of {self.label}, {self.length} {part.dtype}", self.size
+        note, size = f"{what} of {self.label}, {self.length} {part.dtype.name}", self.size
 
         def gather(part):
             channel = group.channel_of(part._a)

@@ -175,7 +175,7 @@ class GradientReducer:
         if self.is_local:
             flat = flat + self._gradient_of_rank().to(flat.dtype)
         (shards, replicas), group, count = [g and the_group(g) for g in unit.groups], unit.group, unit.count
-        note = f"gradients of {unit.label}, {flat._a.size} {flat.dtype}"
+        note = f"gradients of {unit.label}, {flat._a.size} {flat.dtype.name}"
 
         def start(a):
             channel, parts = group.channel_of(a), []

@@ -158,8 +158,8 @@ class ModuleStates:
             if value is None:
                 report.missing.append(prefix + name)
             elif tuple(value.shape) != entry.shape:
-                report.errors.append(f"size mismatch for {prefix}{name}: the given value has shape {tuple(value.shape)}, the "
-                                     f"module's {entry.shape}.")
+                report.errors.append(f"size mismatch for {prefix}{name}: the given value has shape {list(value.shape)}, the "
+                                     f"module's {list(entry.shape)}.")
             elif own.fill(*_segment_of(value)) != own.tensor.numel():
                 report.errors.append(f"{prefix}{name}: the given part goes from {value.start} to {value.stop}, this rank keeps "
                                      f"{own.start} to {own.stop}; load it by distributed.checkpoint, which puts parts "

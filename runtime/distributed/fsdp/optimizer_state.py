@@ -152,7 +152,7 @@ def _is_part(value, p) -> bool:
     if not isinstance(value, Tensor) or value.dim() == 0:
         return False
     if value.shape != p.shape:
-        raise ArgumentError(f"the optimizer keeps a tensor of shape {tuple(value.shape)} for {p.numel()} values of a flat "
+        raise ArgumentError(f"the optimizer keeps a tensor of shape {list(value.shape)} for {p.numel()} values of a flat "
                             "parameter; only what has one element for each, or is one number, can be put together")
     return True
 
@@ -251,7 +251,7 @@ def _own_state(unit, p, entries, states) -> dict:
                 own_state.setdefault(k, v)
                 continue
             if tuple(v.shape) != entry.shape:
-                raise ArgumentError(f"the state {k!r} of {name} has shape {tuple(v.shape)}, the parameter {entry.shape}")
+                raise ArgumentError(f"the state {k!r} of {name} has shape {list(v.shape)}, the parameter {list(entry.shape)}")
             values, first = _segment_of(v)
             if k not in own_state:
                 own_state[k] = FUNCTIONS["zeros"](tuple(p.shape), dtype=values.dtype, device=p.device)

@@ -328,7 +328,7 @@ def _check_operands(name, values):
     for x in _tensors(values):
         first = x if first is None and isinstance(x, DTensor) else first
         if not isinstance(x, DTensor) and math.prod(x.shape) != 1 and not _implicit:
-            raise DTypeError(f"{name}: got a plain tensor of shape {tuple(x.shape)} and a DTensor. Make it one with "
+            raise DTypeError(f"{name}: got a plain tensor of shape {list(x.shape)} and a DTensor. Make it one with "
                              f"distribute_tensor or DTensor.from_local, or call this under implicit_replication() if every "
                              f"process has the same")
     return first

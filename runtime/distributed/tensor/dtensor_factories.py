@@ -55,7 +55,7 @@ def _scattered(a, mesh, placements, source):
     first, parted = a, nesting(placements, mesh.shape)
     order = {i: (dim, at) for dim, dims in parted.items() for at, i in enumerate(dims)}
     for i in sorted(range(mesh.ndim), key=lambda i: order.get(i, (0, 0))[1]):
-        group, what = mesh.get_group(i), f"distribute_tensor of {a.shape} {a.dtype.name} along dim {i} of the mesh"
+        group, what = mesh.get_group(i), f"distribute_tensor of {list(a.shape)} {a.dtype.name} along dim {i} of the mesh"
         if i in order:
             first = _parts_of_first(group, first, order[i][0], mesh.shape[i], what, source)
         else:

@@ -87,8 +87,8 @@ def mesh_array(local, shape, mesh, placements, base=None, origin=None, writes=No
 def check_shape(local, want, shape, mesh, placements):
     """Raise unless this process's part has the right shape."""
     if local.shape != want:
-        raise DeviceError(f"this process's part of a tensor {tuple(shape)} with placements {list(placements)} on {mesh} has "
-                          f"the shape {want}, got {local.shape}")
+        raise DeviceError(f"this process's part of a tensor {list(shape)} with placements {list(placements)} on {mesh} has "
+                          f"the shape {want}, got {list(local.shape)}")
 
 
 def over_part(local, shape, parts, base=None) -> DeviceArray:

@@ -110,7 +110,7 @@ class _Redistribution:
         group, kind = self.mesh.get_group(i), self.local.dtype
         channel = group.channel_of(self.local)
         outs = [channel.empty(shape, kind) for shape in shapes]
-        note = f"{what} of a DTensor {tuple(self.shape)} {kind.name} from {self.now[i]} to {self.target[i]}"
+        note = f"{what} of a DTensor {list(self.shape)} {kind.name} from {self.now[i]} to {self.target[i]}"
         group.run(lambda: move(channel, outs, note), False, channel)
         return [on_device_of(a, self.local) for a in outs]
 
@@ -138,7 +138,7 @@ class _Redistribution:
 
     def _combined(self, i, combine, what):
         group, results = self.mesh.get_group(i), []
-        note = f"{what} of a DTensor {tuple(self.shape)} {self.local.dtype.name} {self.now[i]}"
+        note = f"{what} of a DTensor {list(self.shape)} {self.local.dtype.name} {self.now[i]}"
         channel = group.channel_of(self.local)
         group.run(lambda: results.append(combine(channel, note)), False, channel)
         return results[0]

@@ -28,7 +28,7 @@ class GradBucket:
         """Replace the values of the buffer."""
         if buffer.shape != self._flat.shape:
             raise ArgumentError(f"the buffer of this bucket has {self._flat.numel()} values, got a tensor of shape "
-                                f"{tuple(buffer.shape)}")
+                                f"{list(buffer.shape)}")
         self._flat = buffer
 
     def gradients(self) -> list:

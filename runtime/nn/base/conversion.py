@@ -19,7 +19,7 @@ class ConversionMethods:
         """Move to a device, or cast floating point parameters and buffers: to(device), to(dtype), to(tensor)."""
         device, dtype = destination(args, kwargs)
         if dtype is not None and not dtype.is_inexact:
-            raise DTypeError(f"Module.to takes a floating point or complex dtype, got {dtype}")
+            raise DTypeError(f"Module.to takes a floating point or complex dtype, got {dtype.name}")
 
         def move(t):
             if device is not None:

@@ -237,8 +237,8 @@ def _load_one(module, name, t, value, key, assign, errors):
         if tuple(value.shape) == (1,) and tuple(t.shape) == ():
             value = value.reshape(())
         else:
-            errors.append(f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from checkpoint, "
-                          f"the shape in current model is {tuple(t.shape)}.")
+            errors.append(f"size mismatch for {key}: copying a param with shape {list(value.shape)} from checkpoint, "
+                          f"the shape in current model is {list(t.shape)}.")
             return
     if assign:
         _assign(module, name, t, value)

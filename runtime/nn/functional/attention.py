@@ -120,9 +120,9 @@ def _check_masks(attn_mask, key_padding_mask, lengths, batch, heads):
     if attn_mask is not None and tuple(attn_mask.shape) not in ((target, source), (batch * heads, target, source),
                                                                (1, target, source)):
         raise ShapeError(f"attn_mask must be ({target}, {source}) or ({batch * heads}, {target}, {source}), "
-                         f"got {tuple(attn_mask.shape)}")
+                         f"got {list(attn_mask.shape)}")
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, source):
-        raise ShapeError(f"key_padding_mask must be ({batch}, {source}), got {tuple(key_padding_mask.shape)}")
+        raise ShapeError(f"key_padding_mask must be ({batch}, {source}), got {list(key_padding_mask.shape)}")
 
 
 @memoised

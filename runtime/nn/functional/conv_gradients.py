@@ -16,7 +16,7 @@ def _options(rank, name, stride, padding, dilation, groups):
 
 def _check(gradient, size, name):
     if shape_of(gradient) != tuple(size):
-        raise ShapeError(f"{name}: these arguments are those of a gradient of shape {tuple(gradient.shape)}, not {tuple(size)}")
+        raise ShapeError(f"{name}: these arguments are those of a gradient of shape {list(gradient.shape)}, not {list(size)}")
     return gradient
 
 

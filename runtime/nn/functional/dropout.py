@@ -57,7 +57,7 @@ def _elements(input, name):
 def _channel_shape(input, name):
     """Return the shape of a mask over whole channels of samples."""
     if input.ndim < 2:
-        raise ShapeError(f"{name}: needs samples and channels, so two dimensions at least, got shape {tuple(input.shape)}")
+        raise ShapeError(f"{name}: needs samples and channels, so two dimensions at least, got shape {list(input.shape)}")
     return (*input.shape[:2], *(1,) * (input.ndim - 2))
 
 
@@ -99,7 +99,7 @@ def feature_dropout(input, p=0.5, training=True, inplace=False):
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Drop whole channels of inputs (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
-        raise ShapeError(f"dropout1d: takes inputs of 3 dimensions, or of 2 without a batch, got shape {tuple(input.shape)}")
+        raise ShapeError(f"dropout1d: takes inputs of 3 dimensions, or of 2 without a batch, got shape {list(input.shape)}")
     return _apply(_drop, "dropout1d", input, p, training, inplace, _channel_shape if input.ndim == 3 else _unbatched_shape)
 
 
@@ -120,4 +120,4 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 
 def _warn_of_dims(name, input, expected):
-    warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {tuple(input.shape)}")
+    warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {list(input.shape)}")

@@ -64,8 +64,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ArgumentError("per_sample_weights needs mode='sum' and the input's shape")
     if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
-        raise DTypeError(f"embedding_bag takes per_sample_weights of the table's dtype {weight.dtype}, got "
-                         f"{per_sample_weights.dtype}")
+        raise DTypeError(f"embedding_bag takes per_sample_weights of the table's dtype {weight.dtype.name}, got "
+                         f"{per_sample_weights.dtype.name}")
     if input.ndim == 2:
         if offsets is not None:
             raise ArgumentError("a 2-d input has one bag in each row; leave offsets=None")

@@ -63,7 +63,7 @@ def _common_dtype(input, target, name):
     """Return both in one dtype, with a warning for targets of another shape."""
     if target.shape != input.shape:
         tls.m.only_now()
-        warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
+        warn(f"{name}: the target has shape {list(target.shape)}, the input {list(input.shape)}; they are "
              "broadcast, which is likely to give wrong results")
     return _promote_broadcast(input, target)
 
@@ -107,7 +107,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 def _check_weight(weight, loss):
     if weight.shape != loss.shape:
-        raise ShapeError(f"the weight of a loss has the input's shape {tuple(loss.shape)}, got {tuple(weight.shape)}")
+        raise ShapeError(f"the weight of a loss has the input's shape {list(loss.shape)}, got {list(weight.shape)}")
 
 
 def _weighted_mean(loss, weight, reduction):
@@ -330,7 +330,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
         elif var.ndim != input.ndim or any(n not in (1, m) for n, m in zip(var.shape, input.shape)):
-            raise ArgumentError(f"gaussian_nll_loss: var {tuple(var.shape)} does not fit an input {tuple(input.shape)}")
+            raise ArgumentError(f"gaussian_nll_loss: var {list(var.shape)} does not fit an input {list(input.shape)}")
     if holds_anywhere(var < 0):
         raise ArgumentError("gaussian_nll_loss: var has negative elements")
     floor = var.detach().clamp(min=eps) - var.detach()

@@ -91,7 +91,7 @@ def _unpool_size(x, kernel, stride, padding, output_size, name):
         return smallest
     size = tuple(as_int(n) for n in output_size)[-len(kernel):]
     if len(size) != len(kernel) or any(not n - s < m < n + s for m, n, s in zip(size, smallest, stride)):
-        raise ArgumentError(f"{name}: output_size {tuple(output_size)} must be within a stride {stride} of {smallest}")
+        raise ArgumentError(f"{name}: output_size {list(output_size)} must be within a stride {stride} of {smallest}")
     return size
 
 
@@ -101,7 +101,7 @@ def _max_unpool(rank):
         name = f"max_unpool{rank}d"
         x, added = as_batch(wide_on_cpus(input), rank, name)
         if indices.dtype is not dt.int64:
-            raise DTypeError(f"{name} takes int64 indices, got {indices.dtype}")
+            raise DTypeError(f"{name} takes int64 indices, got {indices.dtype.name}")
         if indices.shape != input.shape:
             raise ShapeError(f"{name} takes one index for each value, got values {input.aval} and indices {indices.aval}")
         kernel, stride = window(rank, name, kernel_size, stride)

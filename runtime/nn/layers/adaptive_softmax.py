@@ -62,7 +62,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if x.shape[0] != y.shape[0]:
             raise ShapeError(f"AdaptiveLogSoftmaxWithLoss: {x.shape[0]} inputs do not fit {y.shape[0]} targets")
         if y.dtype.is_inexact:
-            raise DTypeError(f"targets are class numbers, got {y.dtype}")
+            raise DTypeError(f"targets are class numbers, got {y.dtype.name}")
         if bool(((y < 0) | (y >= self.n_classes)).any()):
             raise ArgumentError(f"target values should be in the range [0, {self.n_classes - 1}], but values in range "
                                 f"[{y.min().item()}, {y.max().item()}] were found")

@@ -137,7 +137,7 @@ class _Transposed(_ConvNd):
                          for n, s, p, d, k in zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size))
         extra = tuple(w - m for w, m in zip(target, smallest))
         if len(target) != self.rank or any(not 0 <= e < s for e, s in zip(extra, self.stride)):
-            raise ShapeError(f"{type(self).__name__}: output_size {tuple(output_size)} must be {smallest} or less than a "
+            raise ShapeError(f"{type(self).__name__}: output_size {list(output_size)} must be {smallest} or less than a "
                              f"stride {self.stride} more")
         return extra
 

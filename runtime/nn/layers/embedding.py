@@ -73,7 +73,7 @@ def _rows_of(embeddings) -> tuple[int, int]:
 
 def _table(weight, rows, size, freeze):
     if tuple(weight.shape) != (rows, size):
-        raise ShapeError(f"the given table has shape {tuple(weight.shape)}, expected ({rows}, {size})")
+        raise ShapeError(f"the given table has shape {list(weight.shape)}, expected ({rows}, {size})")
     return Parameter(weight, requires_grad=not freeze)
 
 

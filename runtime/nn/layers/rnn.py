@@ -139,7 +139,7 @@ class RNNBase(Module):
         for state, size in zip(states, self._state_sizes()):
             if tuple(state.shape) != (layers, batch, size):
                 raise ShapeError(f"{self._get_name()} takes a state of shape ({layers}, {batch}, {size}), "
-                                 f"got {tuple(state.shape)}")
+                                 f"got {list(state.shape)}")
 
     def _project_input(self, x, weight, bias):
         return F.linear(x, weight, bias)

@@ -198,7 +198,7 @@ class _Orthogonal(Module):
     def right_inverse(self, value):
         """Return the free matrix of an orthogonal part, kept as the base if there is one."""
         if tuple(value.shape) != self.shape:
-            raise ShapeError(f"orthogonal takes a matrix of shape {self.shape}, got {tuple(value.shape)}")
+            raise ShapeError(f"orthogonal takes a matrix of shape {list(self.shape)}, got {list(value.shape)}")
         wide = value.shape[-2] < value.shape[-1]
         tall = value.mT if wide else value
         if "base" in self._buffers:

@@ -68,8 +68,8 @@ class BasePruningMethod(ABC):
             chain.add_pruning_method(method)
             method = chain
         if scores.shape != original.shape:
-            raise ArgumentError(f"importance_scores of shape {tuple(scores.shape)} do not fit '{name}' of "
-                                f"{tuple(original.shape)}")
+            raise ArgumentError(f"importance_scores of shape {list(scores.shape)} do not fit '{name}' of "
+                                f"{list(original.shape)}")
         with no_grad():
             mask = method.compute_mask(scores.detach(), mask)
         if name + "_mask" in module._buffers:
@@ -220,8 +220,8 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t, default_mask):
         if self.mask.shape != default_mask.shape:
-            raise ArgumentError(f"a mask of shape {tuple(self.mask.shape)} does not fit a tensor of "
-                                f"{tuple(default_mask.shape)}")
+            raise ArgumentError(f"a mask of shape {list(self.mask.shape)} does not fit a tensor of "
+                                f"{list(default_mask.shape)}")
         return default_mask * self.mask.to(default_mask.dtype)
 
 

@@ -17,7 +17,7 @@ def require(info: DeviceArray, name: str, shape, what: str):
     """Raise if a matrix of an operator's argument has no factors: its info is not 0."""
     status = _read(info, name)
     if status is not None and status.any():
-        raise LinAlgError(f"{name} of a matrix of shape {shape}: {what}")
+        raise LinAlgError(f"{name} of a matrix of shape {list(shape)}: {what}")
 
 
 def require_info(name: str, info: DeviceArray, what: str):
