@@ -12,8 +12,9 @@ from ..symbols.symbolic import SymInt
 class Aval:
     """Type of a value. Equal avals are interchangeable.
 
-    `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a symbolic size. `str` is for messages: ``float32[8, 64]``,
-    with the sizes as they are now. No condition on these arises, since rules describe operands before they check them.
+    `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a symbolic size. `str`, for messages, is
+    ``float32[8, 64]`` with the sizes as they are now. No condition on these arises, since rules describe operands before they
+    check them.
     """
 
     __slots__ = ("_hash", "dtype", "shape")

@@ -7,6 +7,7 @@ size is judged by its value now, without a condition, since a graph is inferred 
 
 from ..dtype import DType, int_range
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..suggestions import unknown_choice
 from ..symbols.substitute import at_hint
 from ..symbols.symbolic import SymFloat, SymInt, hint
 
@@ -83,7 +84,7 @@ def check_flag(value, what: str) -> bool:
 def check_choice(value, choices, what: str):
     """Check a parameter that is one of few values, of their type as well."""
     if not any(type(value) is type(c) and value == c for c in choices):
-        raise ArgumentError(f"{what} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise unknown_choice(what, value, choices)
     return value
 
 

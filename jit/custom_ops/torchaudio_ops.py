@@ -102,8 +102,8 @@ def _require_inside(shape, words, frames, labels):
                             f"{len(labels)} lengths")
     most = min(positions - 1, words.shape[1])
     if batch and (frames.min() < 1 or frames.max() > times or labels.min() < 0 or labels.max() > most):
-        raise ArgumentError(f"rnnt_loss: lengths {frames.tolist()} and {labels.tolist()} do not fit scores of shape {list(shape)} "
-                            f"and targets of shape {list(words.shape)}")
+        raise ArgumentError(f"rnnt_loss: lengths {frames.tolist()} and {labels.tolist()} do not fit scores of shape "
+                            f"{list(shape)} and targets of shape {list(words.shape)}")
     targets = words[np.arange(words.shape[1]) < labels[:, None]]
     if targets.size and (targets.min() < 0 or targets.max() >= classes):
         raise ArgumentError(f"rnnt_loss: targets are below {classes}, got {targets.min()} to {targets.max()}")

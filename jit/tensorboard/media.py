@@ -24,7 +24,8 @@ def as_pixels(picture: np.ndarray, dataformats: str) -> np.ndarray:
     if "N" in letters:
         picture = _sheet(picture)
     if picture.shape[-1] not in _COLOURS:
-        raise ShapeError(f"a picture has 1 to 4 channels, got {picture.shape[-1]} (shape {list(picture.shape)}, {dataformats!r})")
+        raise ShapeError(f"a picture has 1 to 4 channels, got {picture.shape[-1]} (shape {list(picture.shape)}, "
+                         f"{dataformats!r})")
     if picture.dtype != np.uint8:
         scaled = np.nan_to_num(picture.astype(np.float32) * 255.0)
         picture = np.clip(scaled, 0, 255).astype(np.uint8)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from ...ir import config
 from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ...runtime.state.switches import Switch
 
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3")
@@ -23,7 +24,7 @@ def optimized_execution(should_optimize):
 def fuser(name):
     """Do nothing inside, after a check of the fuser's name."""
     if name not in _FUSERS:
-        raise ArgumentError(f"fuser takes one of {', '.join(_FUSERS)}, got {name!r}")
+        raise unknown_choice("fuser", name, _FUSERS)
     yield
 
 

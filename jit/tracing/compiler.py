@@ -6,6 +6,7 @@ import warnings
 from ...ir import config
 from ...ir.blocks import Block
 from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ...ir.tracebacks import user_level
 from ...ir.weak_table import WeakTable
 from ...runtime.state.mode import tls
@@ -46,7 +47,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise ArgumentError(f"compile: backend is one of {', '.join(map(repr, (*TRACED, *EAGER)))}, got {backend!r}; compilers "
                             "of PyTorch's graphs cannot take ingot's")
     if mode not in MODES:
-        raise ArgumentError(f"compile: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
+        raise unknown_choice("compile: mode", mode, MODES)
     if options:
         warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=user_level())
     if disable or backend in EAGER:
@@ -84,7 +85,7 @@ class set_stance(Block):
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
         if stance not in self.STANCES:
-            raise ArgumentError(f"set_stance: stance is one of {', '.join(map(repr, self.STANCES))}, got {stance!r}")
+            raise unknown_choice("set_stance: stance", stance, self.STANCES)
         if skip_guard_eval_unsafe or force_backend not in (None, *TRACED):
             raise ArgumentError("set_stance: guards are always asked, and there is one backend")
         super().__init__()

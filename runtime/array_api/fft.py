@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ..api.register.register import FUNCTIONS
 from ..core.device import require
 from ..core.tensor import wrap
@@ -19,7 +19,7 @@ __all__ = sorted([*_ONE_AXIS, *_SEVERAL_AXES, "fftfreq", "fftshift", "ifftshift"
 
 def _input(name, x, category, norm):
     if norm not in ("backward", "ortho", "forward"):
-        raise ArgumentError(f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+        raise unknown_choice(f"{name}: norm", norm, ("backward", "ortho", "forward"))
     return without_history(name, checked(name, x, category))
 
 

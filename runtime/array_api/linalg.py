@@ -3,6 +3,7 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.opdef.aval import broadcast_shapes, canonical_dim
+from ...ir.suggestions import unknown_choice
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor
 from ..linalg import linalg as la
@@ -149,7 +150,7 @@ def _pinv_by_svd(x, rtol):
 def qr(x, /, *, mode="reduced"):
     """Return matrices as products of an orthonormal and an upper triangular one."""
     if mode not in ("reduced", "complete"):
-        raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {mode!r}")
+        raise unknown_choice("qr: mode", mode, ("reduced", "complete"))
     return _factor("qr", x, mode)
 
 

@@ -3,6 +3,7 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.opdef.aval import broadcast_shapes, canonical_dim
+from ...ir.suggestions import unknown_choice
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor
 from .data_types import as_array, checked, promoted, result_type, scalar_dtype
@@ -151,7 +152,7 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
     """Return the insertion points of the elements of x2 in the sorted x1."""
     if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+        raise unknown_choice("searchsorted: side", side, ("left", "right"))
     d = promoted(checked("searchsorted", x1, "real").dtype, checked("searchsorted", x2, "real").dtype)
     if sorter is not None:
         x1 = take(x1, sorter, axis=0)

@@ -6,6 +6,7 @@ from functools import partial, wraps
 
 from ...ir.blocks import block
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
+from ...ir.suggestions import unknown_choice
 from ..core.composite_tensors import values_in
 from ..core.device import EVERYWHERE
 from ..core.node import Named, overwritten_error
@@ -224,7 +225,7 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
                    "debug": debug, "early_stop": early_stop, "preserve_rng_state": preserve_rng_state, **kwargs}
         return partial(_checkpointed, options=options)
     if determinism_check not in ("default", "none"):
-        raise ArgumentError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
+        raise unknown_choice("checkpoint: determinism_check", determinism_check, ("default", "none"))
     surroundings = _Surroundings(preserve_rng_state)
     if use_reentrant:
         if kwargs or context_fn is not noop_context_fn:

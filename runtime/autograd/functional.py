@@ -4,6 +4,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.shape import cat, full, reshape
+from ...ir.suggestions import unknown_choice
 from ..core.device_array import zeros_on_device_of
 from ..core.placement import on_device_of
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
@@ -182,7 +183,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """Return the Jacobian of func: for each output and input a tensor of shape output.shape + input.shape. `vectorize` is
     ignored: the rows are always computed together."""
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ArgumentError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
+        raise unknown_choice("jacobian: strategy", strategy, ("reverse-mode", "forward-mode"))
     with enable_grad():
         several, listed = _tensors(inputs, "inputs", "jacobian")
         xs = _fresh_inputs(listed, create_graph)

@@ -1,7 +1,7 @@
 """`ingot.backends.cuda`: switches of the CUDA backend."""
 
 from ...ir.blocks import block
-from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ..core.device import DRIVERS
 from ..state import float32_precision
 from ..state.switches import Setting, Switch
@@ -51,7 +51,7 @@ cufft_plan_cache = _PlanCache()
 def _preferred(what, known):
     def preferred(backend: str | None = None) -> str:
         if backend is not None and backend not in known:
-            raise ArgumentError(f"{what} takes one of {', '.join(known)}, got {backend!r}")
+            raise unknown_choice(what, backend, known)
         return "default"
 
     preferred.__name__ = preferred.__qualname__ = what

@@ -38,7 +38,8 @@ def run(op, arrays, params):
         return arrays[0].viewed(op, params)
     on_host = [a for a in arrays if isinstance(a, np.ndarray) and a.ndim and (op.is_elementwise or is_inexact(a))]
     if on_host:         # on other devices, indices may be host arrays
-        raise DeviceError(f"{op.name} takes tensors on one device, got one on meta and one of shape {list(on_host[0].shape)} on cpu")
+        raise DeviceError(f"{op.name} takes tensors on one device, got one on meta and one of shape {list(on_host[0].shape)} "
+                          "on cpu")
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     found = op.infer(*(_broadcast(avals) if op.is_elementwise else avals), **params)
     return _like(found) if isinstance(found, Aval) else tuple([_like(a) for a in found])
@@ -56,8 +57,8 @@ def before_export(a, stream):
 
 def to_host(a, wait=True):
     """Raise: there is nothing to copy."""
-    raise NoElementsError(f"a tensor of shape {list(a.shape)} on the meta device has no elements to read or copy; to move a module "
-                          "from there use to_empty(), or load_state_dict(..., assign=True)")
+    raise NoElementsError(f"a tensor of shape {list(a.shape)} on the meta device has no elements to read or copy; to move a "
+                          "module from there use to_empty(), or load_state_dict(..., assign=True)")
 
 
 def to_device(a, index=None, wait=True):

@@ -370,8 +370,8 @@ class FormerKind(Node):
         """Return a gradient in the former dtype; raise if the former shape was another one."""
         shape, dtype = self.kind
         if tuple(g.shape) != shape:
-            raise ShapeError(f"a gradient of shape {list(g.shape)} goes back to {self.label}, whose result had shape {list(shape)}: "
-                             "the tensor got other data afterwards; make a new one instead")
+            raise ShapeError(f"a gradient of shape {list(g.shape)} goes back to {self.label}, whose result had shape "
+                             f"{list(shape)}: the tensor got other data afterwards; make a new one instead")
         return [g if of(g) is dtype else engine.as_value(cast(engine.as_tensor(g), dtype=dtype))]
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ..state.mode import Defaults, tls
 from ..state.switches import Switch
 from .device_array import DeviceArray
@@ -36,7 +36,7 @@ PROFILES: dict[str, dict[str, Any]] = {
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Set how tensors print: a profile ("default", "short" or "full") first, then the options given by name."""
     if profile is not None and profile not in PROFILES:
-        raise ArgumentError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        raise unknown_choice("profile", profile, PROFILES)
     named = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     chosen = {**PROFILES.get(profile, {}), **{name: value for name, value in named.items() if value is not None}}
     options.set(options.peek()._replace(**chosen, sci_mode=sci_mode))

@@ -65,7 +65,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
         if isinstance(src, Tensor) and value.shape != a.shape and np.broadcast_shapes(value.shape, a.shape) != a.shape:
             raise ValueError
     except ValueError:
-        raise ShapeError(f"{name}: a result of shape {list(value.shape)} does not fit into a tensor of shape {list(a.shape)}") from None
+        raise ShapeError(f"{name}: a result of shape {list(value.shape)} does not fit into a tensor of shape "
+                         f"{list(a.shape)}") from None
     if m.recorder is not None:
         m.recorder.writing(dst, src)
     _rescue(dst)
@@ -145,10 +146,11 @@ def check_writable(dst: Tensor, m, name: str, shared: bool = False):
         m.only_now()
     flags = dst._a.flags
     if not flags.writeable:
-        raise ShapeError(f"{name}: the memory of this tensor of shape {list(dst._a.shape)} is read-only; clone() it before writing")
+        raise ShapeError(f"{name}: the memory of this tensor of shape {list(dst._a.shape)} is read-only; clone() it before "
+                         "writing")
     if not shared and not flags.c_contiguous and overlaps(dst._a):
-        raise ShapeError(f"{name}: several elements of this tensor of shape {list(dst._a.shape)} share one place in memory (it was "
-                         "expanded or unfolded); clone() it before writing")
+        raise ShapeError(f"{name}: several elements of this tensor of shape {list(dst._a.shape)} share one place in memory "
+                         "(it was expanded or unfolded); clone() it before writing")
     if m.grad:
         check_history(dst, name)
 

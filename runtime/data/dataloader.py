@@ -8,6 +8,7 @@ from types import GenericAlias
 from ...ir.doors import with_doors
 from ...ir.draw.tables import COLUMNS, clipped, length_of
 from ...ir.errors import ArgumentError, DTypeError, IngotError
+from ...ir.suggestions import unknown_choice
 from ..backends import accelerator
 from ..core.random import draw_key
 from ..state.messages import warn
@@ -135,7 +136,7 @@ class DataLoader:
         if isinstance(context, str):
             methods = multiprocessing.get_all_start_methods()
             if context not in methods:
-                raise ArgumentError(f"multiprocessing_context must be one of {methods}, got {context!r}")
+                raise unknown_choice("multiprocessing_context", context, methods)
             context = multiprocessing.get_context(context)
         elif context is not None and not isinstance(context, multiprocessing.context.BaseContext):
             raise DTypeError(f"multiprocessing_context must be a name or a context, got {context!r}")

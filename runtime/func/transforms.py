@@ -9,6 +9,7 @@ from functools import wraps
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import cat, reshape, slice_
+from ...ir.suggestions import unknown_choice
 from ..api.views.tensor_factories import eye
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
@@ -267,8 +268,8 @@ def _check_real(tensors, what):
     """Raise for complex numbers, which have two derivatives: along the real and the imaginary part."""
     for i, t in enumerate(tensors):
         if t.dtype.is_complex:
-            raise DTypeError(f"Jacobians are those of real numbers, but {what} {i} is {t.dtype.name}; write the function in terms "
-                             "of real and imaginary parts (view_as_real)")
+            raise DTypeError(f"Jacobians are those of real numbers, but {what} {i} is {t.dtype.name}; write the function in "
+                             "terms of real and imaginary parts (view_as_real)")
 
 
 class _Rows:
@@ -352,7 +353,7 @@ def hessian(func, argnums=0):
 def functionalize(func, *, remove="mutations"):
     """Return the function: vmap, grad and tracing accept writes in place."""
     if remove not in ("mutations", "mutations_and_views"):
-        raise ArgumentError(f"functionalize: remove must be 'mutations' or 'mutations_and_views', got {remove!r}")
+        raise unknown_choice("functionalize: remove", remove, ("mutations", "mutations_and_views"))
 
     @wraps(func)
     def same(*args, **kwargs):

@@ -12,11 +12,12 @@ from typing import Any, cast
 import numpy as np
 
 from ...ir.blocks import Block
-from ...ir.errors import ArgumentError, AutogradError, IngotError
+from ...ir.errors import AutogradError, IngotError
 from ...ir.opdef.batch_rules import view_links
 from ...ir.opdef.op import NO_GRAD, Composite, Op
 from ...ir.ops.core.batching import batched, lifted, repeated
 from ...ir.ops.core.shape import cat, reshape, select
+from ...ir.suggestions import unknown_choice
 from ...ir.symbols.substitute import at_hint
 from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
@@ -50,7 +51,7 @@ class Level(Block):
 
     def __init__(self, size: int, randomness: str = "error"):
         if randomness not in RANDOMNESS:
-            raise ArgumentError(f"vmap: randomness must be one of {RANDOMNESS}, got {randomness!r}")
+            raise unknown_choice("vmap: randomness", randomness, RANDOMNESS)
         super().__init__()
         self.size, self.randomness = size, randomness
         self.sizes: Any = None

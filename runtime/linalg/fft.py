@@ -7,6 +7,7 @@ from ...ir.opdef.aval import canonical_dim, integers
 from ...ir.ops.core import complex_numbers as co
 from ...ir.ops.core.shape import pad, slice_
 from ...ir.ops.math import fourier as fo
+from ...ir.suggestions import unknown_choice
 from ..api.register.layouts import require_strided
 from ..api.register.register import FUNCTIONS, deliver, rename_all
 from ..api.register.type_promotion import widened
@@ -21,7 +22,7 @@ _NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward":
 
 def _norm(norm, name):
     if norm not in _NORMS:
-        raise ArgumentError(f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+        raise unknown_choice(f"{name}: norm", norm, ("backward", "ortho", "forward"))
     return _NORMS[norm]
 
 

@@ -15,6 +15,7 @@ from ...ir.ops.linalg import factorizations as fa
 from ...ir.ops.linalg import products as la
 from ...ir.ops.linalg import triangular as tri
 from ...ir.ops.linalg.matrix_rules import check_matrix
+from ...ir.suggestions import unknown_choice
 from ...ir.symbols.substitute import as_float
 from ..api.math.einsum import multi_dot
 from ..api.math.matrix_products import matmul
@@ -243,7 +244,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     they are empty for other drivers, as in PyTorch.
     """
     if driver not in _DRIVERS:
-        raise ArgumentError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
+        raise unknown_choice("lstsq: driver", driver, ("gels", "gelsy", "gelsd", "gelss"))
     check_matrix("lstsq", A.aval, square=False)
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
@@ -323,7 +324,7 @@ def cholesky(A, *, upper=False, out=None):
 def qr(A, mode="reduced", *, out=None):
     """Return an orthogonal Q and an upper triangular R with Q @ R = A; mode 'reduced', 'complete' or 'r' (Q is empty)."""
     if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+        raise unknown_choice("qr: mode", mode, ("reduced", "complete", "r"))
     q, r = fa.qr(A, complete=mode == "complete")
     if mode == "r":
         q = full(A, shape=(0,), value=0.0, dtype=A.dtype)
@@ -358,7 +359,7 @@ def eigvalsh(A, UPLO="L", *, out=None):
 def _of_triangle(A, uplo):
     """Return a matrix whose lower triangle has the values of A's triangle."""
     if uplo not in ("L", "U", "l", "u"):
-        raise ArgumentError(f"UPLO must be 'L' or 'U', got {uplo!r}")
+        raise unknown_choice("UPLO", uplo, ("L", "U"))
     return fa.adjoint(A) if uplo in "Uu" else A
 
 

@@ -4,6 +4,7 @@ import math
 
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops.core.complex_numbers import PARTS
+from ...ir.suggestions import unknown_choice
 from ..api.random import random_tensors as noise
 from ..api.register import return_types
 from ..api.register.register import FUNCTIONS
@@ -116,7 +117,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     `ortho_bparams` are ignored: the basis is made orthonormal in one step, which has nothing to set.
     """
     if method not in (None, "basic", "ortho"):
-        raise ArgumentError(f"lobpcg: method must be 'basic' or 'ortho', got {method!r}")
+        raise unknown_choice("lobpcg: method", method, ("basic", "ortho"))
     if tracker is not None:
         raise ArgumentError("lobpcg calls no tracker; call it with niter=1 and the found vectors as X, to see each step")
     if A.ndim > 2:

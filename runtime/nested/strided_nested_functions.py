@@ -268,7 +268,8 @@ def _reshape(fn, input, *shape):
     """Reshape each sample; -1 is the sample's size in that dim, or, after its last dim, the rest."""
     shape = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
     if not shape or shape[0] not in (-1, len(input)):
-        raise ShapeError(f"{fn.__name__} of a nested tensor of {len(input)} samples keeps these as its first dim, got {list(shape)}")
+        raise ShapeError(f"{fn.__name__} of a nested tensor of {len(input)} samples keeps these as its first dim, got "
+                         f"{list(shape)}")
     return input.as_views([fn(x, [x.shape[d] if n == -1 and d < x.ndim else n for d, n in enumerate(shape[1:])])
                            for x in input.unbind()])
 

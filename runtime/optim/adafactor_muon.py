@@ -1,6 +1,7 @@
 """Optimizers that use the shape of a parameter: Adafactor, Muon."""
 
 from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ..api.register.register import FUNCTIONS
 from .exact_powers import fitted, power
 from .optimizer import Optimizer, check, count, options_of, put, zeros_like
@@ -74,7 +75,7 @@ class Muon(Optimizer):
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None):
         check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn is not None and adjust_lr_fn not in _RATES:
-            raise ArgumentError(f"adjust_lr_fn must be one of {', '.join(map(repr, _RATES))}, got {adjust_lr_fn!r}")
+            raise unknown_choice("adjust_lr_fn", adjust_lr_fn, _RATES)
         super().__init__(params, options_of(locals()))
         for group in self.param_groups:
             for p in group["params"]:

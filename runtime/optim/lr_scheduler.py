@@ -8,6 +8,7 @@ from collections import Counter
 
 from ...ir.draw.tables import described
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.suggestions import unknown_choice
 from ...ir.symbols.number_functions import cos, log
 from ..core.tensor import Tensor
 from ..state.messages import warn
@@ -521,7 +522,7 @@ class CyclicLR(LRScheduler):
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
                  scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ArgumentError(f"mode must be 'triangular', 'triangular2' or 'exp_range', got {mode!r}")
+            raise unknown_choice("mode", mode, ("triangular", "triangular2", "exp_range"))
         self.max_lrs = per_group(max_lr, optimizer, "max_lr")
         self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
         self.total_size = float(step_size_up) + float(step_size_up if step_size_down is None else step_size_down)

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 
 Interval = namedtuple("Interval", "start end")
 _WIDE = 55       # default width of the column of names
@@ -137,7 +138,7 @@ class EventList(list):
         """Return a table of at most `row_limit` rows (-1: all), the largest of the field `sort_by` first. Times are in
         `time_unit` ("s", "ms" or "us"; by default each in a readable one)."""
         if time_unit is not None and time_unit not in _UNITS:
-            raise ArgumentError(f"table: time_unit is one of {', '.join(map(repr, _UNITS))}, got {time_unit!r}")
+            raise unknown_choice("table: time_unit", time_unit, _UNITS)
         shown = list(self)
         if top_level_events_only:
             shown = [e for e in shown if getattr(e, "cpu_parent", None) is None]

@@ -100,8 +100,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         if not self.has_customized_qrange:
             least, most = lowest, highest
         elif not lowest <= least <= 0 <= most <= highest or least == most:
-            raise ArgumentError(f"{type(self).__name__}: quant_min and quant_max are a range of {self.dtype.name} that 0 is a part "
-                                f"of, got {least} and {most}")
+            raise ArgumentError(f"{type(self).__name__}: quant_min and quant_max are a range of {self.dtype.name} that 0 is a "
+                                f"part of, got {least} and {most}")
         return (least // 2, most // 2) if self.reduce_range else (least, most)
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
+from ...ir.suggestions import unknown_choice
 from ..nn.base.module import Module
 from ..nn.layers.linear import Identity
 from . import fake_quantize as fake
@@ -66,9 +67,9 @@ _BACKENDS = ("fbgemm", "x86", "qnnpack", "onednn")
 
 def _check(backend, version, versions):
     if backend not in _BACKENDS:
-        raise ArgumentError(f"backend is one of {', '.join(_BACKENDS)}, got {backend!r}")
+        raise unknown_choice("backend", backend, _BACKENDS)
     if version not in versions:
-        raise ArgumentError(f"version is one of {', '.join(map(str, versions))}, got {version!r}")
+        raise unknown_choice("version", version, versions)
 
 
 def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:

@@ -4,6 +4,7 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops.core import complex_numbers as co
 from ...ir.ops.math import fourier as fo
 from ...ir.ops.nn.resample import border_pad
+from ...ir.suggestions import unknown_choice
 from ..api.math.reductions import holds_anywhere
 from ..api.register.register import FUNCTIONS, api
 from ..api.register.type_promotion import single_in_autocast
@@ -31,7 +32,7 @@ def _extended(x, by, mode):
     if mode == "constant":
         return FUNCTIONS["constant_pad_nd"](x, (by, by))
     if mode not in ("reflect", "replicate", "circular"):
-        raise ArgumentError(f"stft: pad_mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
+        raise unknown_choice("stft: pad_mode", mode, ("constant", "reflect", "replicate", "circular"))
     if mode == "reflect" and by >= n:
         raise ShapeError(f"stft: a row of {n} numbers cannot be reflected to {by} more on each side; use center=False")
     if mode == "circular" and by > n:           # more than once around

@@ -1,6 +1,6 @@
 """Mistakes that users of a tensor library make, as programs of a few lines, and the words that the error must have.
 
-`MISTAKES` is a list of `Mistake`. `run` runs one in this process; `source` is its whole text, for tests that run it as a script.
+`MISTAKES` is a list of `Mistake`. `run` runs one in this process; `source` is its text, for tests that run it as a script.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,8 @@ MISTAKES = [Mistake(*row) for row in [
     ("layer of None", "nn.Sequential(nn.Linear(4, 2))(None)", DTypeError, ("Linear", "input", "None", "return")),
     ("layer with two arguments", "nn.Linear(4, 2)(ingot.ones(3, 4), ingot.ones(3, 4))", TypeError,
      ("Linear", "forward(input)", "2 were given")),
-    ("conv2d channels", "nn.Conv2d(3, 8, 3)(ingot.ones(2, 1, 8, 8))", ShapeError, ("conv2d", "[2, 1, 8, 8]", "3 channels", "1")),
+    ("conv2d channels", "nn.Conv2d(3, 8, 3)(ingot.ones(2, 1, 8, 8))", ShapeError,
+     ("conv2d", "[2, 1, 8, 8]", "3 channels", "1")),
     ("conv2d channels unbatched", "nn.Conv2d(3, 8, 3)(ingot.ones(1, 8, 8))", ShapeError,
      ("conv2d", "[1, 8, 8]", "3 channels"), ("[1, 1, 8, 8]",)),
     ("conv2d channels last", "nn.Conv2d(3, 8, 3)(ingot.ones(2, 32, 32, 3))", ShapeError,
@@ -180,8 +181,10 @@ MISTAKES = [Mistake(*row) for row in [
     # Tracing, transforms, processes.
     ("trace of an absent name", "import socket\n@ingot.jit.trace\ndef f(x):\n    socket.socket()\n    return x + 1\n"
      "f(ingot.ones(2))\nf(ingot.ones(2))", RuntimeError, ("socket",)),
-    ("vmap in_dims", "ingot.func.vmap(lambda x: x + 1, in_dims=3)(ingot.ones(2, 3))", ValueError, ("in_dims", "3", "[2, 3]")),
-    ("vmap sizes", "ingot.func.vmap(lambda x, y: x + y)(ingot.ones(2, 3), ingot.ones(4, 3))", ValueError, ("2", "4", "in_dims")),
+    ("vmap in_dims", "ingot.func.vmap(lambda x: x + 1, in_dims=3)(ingot.ones(2, 3))", ValueError,
+     ("in_dims", "3", "[2, 3]")),
+    ("vmap sizes", "ingot.func.vmap(lambda x, y: x + y)(ingot.ones(2, 3), ingot.ones(4, 3))", ValueError,
+     ("2", "4", "in_dims")),
     ("process group without environment", "import ingot.distributed as dist\ndist.init_process_group('gloo')", ValueError,
      ("RANK", "WORLD_SIZE")),
 ]]

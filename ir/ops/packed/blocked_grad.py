@@ -165,8 +165,8 @@ def _infer_max_grad(g, indices, *, size, kernel, stride, padding, dilation):
     found, _ = plain_pool.max_pool.infer(g.with_shape((*g.shape[:2], *size)), kernel=kernel, stride=stride, padding=padding,
                                          dilation=dilation)
     if found.shape[2:] != g.shape[2:-1]:
-        raise ShapeError(f"max_pool_grad_blocked: a pool of {list(size)} gives {list(found.shape[2:])}, not the {list(g.shape[2:-1])} of "
-                         f"{g}")
+        raise ShapeError(f"max_pool_grad_blocked: a pool of {list(size)} gives {list(found.shape[2:])}, not the "
+                         f"{list(g.shape[2:-1])} of {g}")
     return g.with_shape((*g.shape[:2], *size, g.shape[-1]))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Graph, Value
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import has_symbols
 from ....passes.quantize.int8_chains import sources_of
 from ....passes.quantize.quantize import observed, quantize
@@ -48,7 +49,7 @@ def calibration_of(wish) -> Calibration:
     """Parse `quantize=`: a Calibration, or its inputs alone."""
     calibration = wish if isinstance(wish, Calibration) else Calibration(wish)
     if calibration.method not in RANGES:
-        raise ArgumentError(f"a calibration's method is one of {', '.join(RANGES)}, got {calibration.method!r}")
+        raise unknown_choice("a calibration's method", calibration.method, RANGES)
     if isinstance(calibration.inputs, (str, dict)) or not isinstance(calibration.inputs, Iterable):
         raise ArgumentError("a calibration takes a list of inputs, each a tensor, a tuple of arguments or a dict of them, got "
                             f"{type(calibration.inputs).__name__}")

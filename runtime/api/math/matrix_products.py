@@ -13,6 +13,7 @@ from ....ir.ops.core.complex_numbers import conj
 from ....ir.ops.core.shape import diagonal, expand, permute, reshape
 from ....ir.ops.linalg import products as la
 from ....ir.ops.nn.distance import distances, euclidean_distances
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float
 from ...core.creation import as_array_tensor
 from ...core.dispatch import reshaped
@@ -346,7 +347,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """Return distances of order p between every row of x1 and every row of x2."""
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
-        raise ArgumentError(f"compute_mode must be one of {', '.join(modes)}, got {compute_mode!r}")
+        raise unknown_choice("compute_mode", compute_mode, modes)
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist takes two tensors of rows of one length, got {x1.aval} and {x2.aval}")
     if p < 0:

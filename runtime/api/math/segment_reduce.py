@@ -6,6 +6,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
+from ....ir.suggestions import unknown_choice
 from ...core.placement import on_device_of
 from ...core.tensor import numel_of, shape_of
 from ..register.register import FUNCTIONS, api, deliver
@@ -36,7 +37,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     segment without elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
     reduce = NAMES.get(reduce, reduce)
     if reduce not in STARTS:
-        raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(STARTS)}, got {reduce!r}")
+        raise unknown_choice("segment_reduce: reduce", reduce, STARTS)
     if indices is not None:
         raise ArgumentError("segment_reduce takes lengths or offsets, not indices")
     if not data.dtype.is_floating_point:

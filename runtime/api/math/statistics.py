@@ -21,6 +21,7 @@ from ....ir.ops.index.indexing import scatter
 from ....ir.ops.index.sort import bin_counts
 from ....ir.ops.linalg import products as la
 from ....ir.ops.linalg.matrix_rules import adjoint
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float, as_int
 from ...autograd.missing_rules import without_rule
 from ...core.tensor import Tensor, wrap
@@ -107,7 +108,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None) -> return_types.mode:
 def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     if interpolation not in order_statistics.INTERPOLATIONS:
         modes = ", ".join(order_statistics.INTERPOLATIONS)
-        raise ArgumentError(f"{name}: interpolation must be one of {modes}, got {interpolation!r}")
+        raise unknown_choice(f"{name}: interpolation", interpolation, modes)
     if input.dtype not in (dt.float32, dt.float64):
         raise DTypeError(f"{name} takes float32 or float64, got {input.aval}")
     q = _levels(name, input, q)

@@ -4,6 +4,7 @@ from ....ir.dim_order import inverse, order_of
 from ....ir.errors import ArgumentError, DTypeError
 from ....ir.ops.core import shape as sh
 from ....ir.package_name import in_full
+from ....ir.suggestions import unknown_choice
 from .register import FUNCTIONS
 
 
@@ -38,7 +39,7 @@ def format_of(memory_format) -> MemoryFormat:
     try:
         return FORMATS[str(memory_format).rpartition(".")[2]]
     except KeyError:
-        raise ArgumentError(f"memory_format must be one of {', '.join(FORMATS)}, got {memory_format!r}") from None
+        raise unknown_choice("memory_format", memory_format, FORMATS) from None
 
 
 def requested_order(x, memory_format: MemoryFormat) -> tuple | None:

@@ -1,6 +1,7 @@
 """Settings of the process: determinism, precision of float32 products, threads, warnings."""
 
 from ....ir.errors import ArgumentError
+from ....ir.suggestions import unknown_choice
 from ...core.backend import HOST
 from ...core.warn_once import ALWAYS
 from ...state import float32_precision
@@ -65,7 +66,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Set the precision of float32 products: "highest", "high" or "medium". CPUs always compute them in float32. On a GPU all
     but "highest" allow TF32 tensor cores, which keep 10 bits of the mantissa."""
     if precision not in _PRECISIONS:
-        raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', got {precision!r}")
+        raise unknown_choice("precision", precision, ("highest", "high", "medium"))
     products, on_cpus = _PRECISIONS[precision]
     float32_precision.choose("cuda", "matmul", products)
     float32_precision.choose("mkldnn", "matmul", on_cpus)

@@ -86,8 +86,8 @@ def own_method(x, name):
 def _into_out(name, out, result):
     """Write a result into `out`, which takes over its entries and size."""
     if not is_sparse(result) or result.layout != out.layout or not can_cast(result.dtype, out.dtype):
-        raise DTypeError(f"{name}: the result is a {result.layout} tensor of {result.dtype.name}, and out a {out.layout} one of "
-                         f"{out.dtype.name}")
+        raise DTypeError(f"{name}: the result is a {result.layout} tensor of {result.dtype.name}, and out a {out.layout} one "
+                         f"of {out.dtype.name}")
     if tls.m.grad and (result.requires_grad or out.requires_grad):
         raise AutogradError(f"{name}: out= has no gradient, and an argument requires grad; use no_grad(), or no out")
     return out.become(result if result.dtype is out.dtype else result.to(out.dtype))
@@ -103,7 +103,8 @@ def _plain_name(name) -> str:
 def _in_place(name, target, result):
     """Write a result into the target, in the memory of its values if positions are equal."""
     if not can_cast(result.dtype, target.dtype):
-        raise DTypeError(f"{name}: the result is {result.dtype.name}, which {target.dtype.name} cannot hold; use the function without _")
+        raise DTypeError(f"{name}: the result is {result.dtype.name}, which {target.dtype.name} cannot hold; use the function "
+                         "without _")
     if target.layout == "strided":
         return target.copy_(result.to_dense())
     if result.layout != target.layout or (result.shape != target.shape and name not in _SHAPED):

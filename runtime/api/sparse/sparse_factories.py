@@ -6,6 +6,7 @@ from typing import Any
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core.shape import permute
+from ....ir.suggestions import unknown_choice
 from ...core.placement import move_to, on_device_of
 from ...core.tensor import Tensor
 from ...state.switches import Switch
@@ -98,7 +99,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     `check_invariants` is ignored: indices are always checked, since reading beyond them is not safe.
     """
     if layout not in FORMS:
-        raise ArgumentError(f"sparse_compressed_tensor: layout must be one of {', '.join(FORMS)}, got {layout}")
+        raise unknown_choice("sparse_compressed_tensor: layout", layout, FORMS)
     return _compressed(f"{layout}_tensor", FORMS[layout], compressed_indices, plain_indices,
                        values, size, dtype, device, requires_grad, pin_memory)
 

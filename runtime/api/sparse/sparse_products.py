@@ -5,10 +5,11 @@ blocks. Of two sparse ones: every entry (i, k) meets all entries (k, j). Batches
 """
 
 from ....ir import dtype as dt
-from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.errors import DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.nn.embedding import scaled_bag_sums
+from ....ir.suggestions import unknown_choice
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, shape_of
 from ..register.layouts import sparse_csr, strided
@@ -32,7 +33,8 @@ def _require(name, a, b):
         raise ShapeError(f"{name}: a product takes matrices whose inner sizes agree, got shapes {list(a.shape)} and "
                          f"{list(b.shape)}")
     if a.dtype is not b.dtype:
-        raise DTypeError(f"{name}: a product takes matrices of one dtype, got {a.dtype.name} and {b.dtype.name}; cast one with .to()")
+        raise DTypeError(f"{name}: a product takes matrices of one dtype, got {a.dtype.name} and {b.dtype.name}; cast one "
+                         "with .to()")
     for x in (a, b):
         if isinstance(x, SparseTensor) and x.dense_dim():
             raise ShapeError(f"{name}: a product takes sparse matrices of numbers, this has {x.dense_dim()} dense dimensions")
@@ -198,7 +200,7 @@ def mm(mat1, mat2, reduce="sum", *, out=None) -> Tensor:
     """Return the product of two matrices, at least one of them sparse. `reduce` "mean", "amax" or "amin" replaces the sum of
     products, for a sparse matrix times a dense one."""
     if reduce not in _REDUCTIONS:
-        raise ArgumentError(f"sparse.mm: reduce must be one of {', '.join(_REDUCTIONS)}, got {reduce!r}")
+        raise unknown_choice("sparse.mm: reduce", reduce, _REDUCTIONS)
     if not isinstance(mat1, Tensor) or not isinstance(mat2, Tensor) or mat1.ndim != 2 or mat2.ndim not in (1, 2):
         raise ShapeError(f"sparse.mm takes matrices, got {kind_text(mat1)} and {kind_text(mat2)}")
     _require("sparse.mm", mat1, mat2)

@@ -206,8 +206,8 @@ class TypedStorage(UntypedStorage):
     def read_dtype(self, dtype) -> dt.DType:
         """Return the dtype of the elements; raise if another one is requested."""
         if dtype is not None and dt.as_dtype(dtype) is not self.dtype:
-            raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype.name}: storage.untyped() is "
-                                "read as any dtype, and tensor(storage).to() converts its numbers")
+            raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype.name}: "
+                                "storage.untyped() is read as any dtype, and tensor(storage).to() converts its numbers")
         return self.dtype
 
     def _part(self, index):

@@ -13,6 +13,7 @@ from ....ir.ops.core import scan as sc
 from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.index.assign import assign_view
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import slice_bounds
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray, is_sample
@@ -99,7 +100,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     src = value if src is None else src
     modes = {None: (ix.scatter, "set"), "add": (ix.scatter, "add"), "multiply": (ix.scatter_reduce, "mul")}
     if reduce not in modes:
-        raise ArgumentError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+        raise unknown_choice("scatter: reduce", reduce, ("add", "multiply"))
     op, mode = modes[reduce]
     return deliver(_along(op, input, dim, index, src, mode, "scatter"), out, "scatter")
 
@@ -132,7 +133,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
     reduce = _SECOND_NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
-        raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
+        raise unknown_choice("scatter_reduce: reduce", reduce, _REDUCE)
     if reduce in ("amax", "amin") and input.dtype.is_complex:
         raise DTypeError(f"scatter_reduce by {reduce} compares numbers, and complex ones have no order; got {input.aval}")
     op, mode = _REDUCE[reduce]
@@ -413,7 +414,8 @@ def _replaced(input, view_op, src, **params):
     chain = ((view_op.name, tuple(sorted(params.items()))),)
     part = view_op.infer(input.aval, **params)
     if shape_of(src) != part.shape:
-        raise ShapeError(f"the source {src.aval} must have the shape {list(part.shape)} of the part of {input.aval} that it replaces")
+        raise ShapeError(f"the source {src.aval} must have the shape {list(part.shape)} of the part of {input.aval} that it "
+                         "replaces")
     return assign_view(input, to_dtype(src, input.dtype), chain=chain)
 
 

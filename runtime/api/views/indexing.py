@@ -191,8 +191,8 @@ def _mask_part(x, dim, mask):
         return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
     shape = shape_of(x)[dim:dim + mask.ndim]
     if shape_of(mask) != shape:
-        raise DimError(f"the shape of the mask {list(mask.shape)} does not match the indexed shape {list(shape)} (of a tensor of "
-                       f"shape {list(x.shape)}, from dimension {dim})")
+        raise DimError(f"the shape of the mask {list(mask.shape)} does not match the indexed shape {list(shape)} (of a tensor "
+                       f"of shape {list(x.shape)}, from dimension {dim})")
     if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, still a view
         n = numel_of(mask)
         x = sh.reshape(x, shape=shape_of(x)[:dim] + (n,) + shape_of(x)[dim + mask.ndim:])

@@ -11,6 +11,7 @@ from ....ir.opdef.aval import canonical_dim, integers
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.symbolic import is_symbol
 from ...core.dispatch import looks
 from ...core.placement import on_device_of
@@ -355,7 +356,7 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     xs = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     xs = [_at_least(x, 1) for x in xs]
     if indexing not in ("ij", "xy"):
-        raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+        raise unknown_choice("meshgrid: indexing", indexing, ("ij", "xy"))
     for x in xs:
         if x.ndim != 1:
             raise ShapeError(f"meshgrid takes vectors, got shape {list(x.shape)}")

@@ -100,8 +100,9 @@ def require_view(a, shape):
     try:
         np.reshape(a, shape, copy=False)
     except ValueError:
-        raise ShapeError(f"view of shape {list(shape)} does not fit the strides of this tensor of shape {list(a.shape)} (a dimension would "
-                         "span memory that is not adjacent); use reshape(), which copies where needed") from None
+        raise ShapeError(f"view of shape {list(shape)} does not fit the strides of this tensor of shape {list(a.shape)} (a "
+                         "dimension would span memory that is not adjacent); use reshape(), which copies where "
+                         "needed") from None
 
 
 def _view_as_dtype(x, dtype):

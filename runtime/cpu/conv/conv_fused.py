@@ -68,8 +68,8 @@ class FusedConv(FusedPlan):
         g = self.geometry = geometry_of(x_shape, w_shape, stride, padding, dilation, groups, np.dtype(dtype).itemsize)
         self.depthwise = runs_in_lanes(g)
         if groups > 1 and not self.depthwise and (g.inputs % g.lanes or g.outputs % g.lanes):
-            raise ShapeError(f"a blocked convolution of {list(x_shape)} with weight {list(w_shape)}: the channels of each of {groups} "
-                             f"groups must be a multiple of {g.lanes}; use plain arrays")
+            raise ShapeError(f"a blocked convolution of {list(x_shape)} with weight {list(w_shape)}: the channels of each of "
+                             f"{groups} groups must be a multiple of {g.lanes}; use plain arrays")
         self.channels = w_shape[0]
         shape = (x_shape[0], -(-w_shape[0] // g.lanes), *[d.out for d in g.dims[MAX_DIMS - len(stride):]], g.lanes)
         super().__init__(shape, np.dtype(dtype), following(lines, shares=not self.depthwise))

@@ -102,7 +102,8 @@ class Product:
     def _into(self, a, b, out, operands):
         shape = result_shape(a.shape, b.shape)
         if out.shape != shape or out.dtype != self.out_dtype:
-            raise ShapeError(f"matmul: out is {out.dtype.name}{list(out.shape)}, the result is {self.out_dtype.name}{list(shape)}")
+            raise ShapeError(f"matmul: out is {out.dtype.name}{list(out.shape)}, the result is "
+                             f"{self.out_dtype.name}{list(shape)}")
         if not self._fits(out, a, b):
             out[...] = self(a, b, None, operands)
             return out

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import ArgumentError, DeviceError
+from ....ir.errors import DeviceError
 from ....ir.locks import new_condition
+from ....ir.suggestions import unknown_choice
 from ...core.device_array import DeviceArray
 from ...core.random import default_generator
 from ...state.switches import refuse_to_read
@@ -79,7 +80,7 @@ class CUDAGraph:
         """
         stream = streams.current()
         if capture_error_mode not in _MODES:
-            raise ArgumentError(f"capture_error_mode is one of {', '.join(_MODES)}, got {capture_error_mode!r}")
+            raise unknown_choice("capture_error_mode", capture_error_mode, _MODES)
         if stream.handle == 0:
             raise DeviceError("the default stream cannot be captured; capture inside `with ingot.cuda.stream(...)`, or use "
                               "`with ingot.cuda.graph(g)`, which does it for you")

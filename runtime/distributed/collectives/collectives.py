@@ -265,8 +265,8 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
         return None
     out, a = check_tensor(output_tensor, "all_gather_into_tensor"), check_tensor(input_tensor, "all_gather_into_tensor")
     if out.size != a.size * group.size() or out.dtype != a.dtype:
-        raise ShapeError(f"all_gather_into_tensor of {a.dtype.name} {list(a.shape)} from {group.size()} ranks does not fit into "
-                         f"{out.dtype.name} {list(out.shape)}")
+        raise ShapeError(f"all_gather_into_tensor of {a.dtype.name} {list(a.shape)} from {group.size()} ranks does not fit "
+                         f"into {out.dtype.name} {list(out.shape)}")
     note, channel = _described("all_gather_into_tensor", a), group.channel_of(a)
 
     def work():

@@ -22,8 +22,8 @@ class DeviceMesh:
         self._ranks = np.array(mesh.tolist() if hasattr(mesh, "tolist") else mesh, np.int64)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         if self.mesh_dim_names is not None and len(set(self.mesh_dim_names)) != self._ranks.ndim:
-            raise ArgumentError(f"a mesh of shape {list(self._ranks.shape)} takes {self._ranks.ndim} different mesh_dim_names, got "
-                                f"{self.mesh_dim_names}")
+            raise ArgumentError(f"a mesh of shape {list(self._ranks.shape)} takes {self._ranks.ndim} different "
+                                f"mesh_dim_names, got {self.mesh_dim_names}")
         if not is_initialized():
             init_process_group()
         ranks = self._ranks.reshape(-1).tolist()

@@ -400,6 +400,6 @@ def as_array(body: np.ndarray, like: np.ndarray, sender: int | None = None) -> n
     """Return received bytes as an array like another. `sender` is the number of a rank that may send any number of bytes."""
     if body.size != like.nbytes:
         source = "" if sender is None else f" from rank {sender}"
-        raise DistBackendError(f"{body.size} bytes arrived{source} where {like.nbytes} were expected ({like.dtype.name} of shape "
-                               f"{list(like.shape)})")
+        raise DistBackendError(f"{body.size} bytes arrived{source} where {like.nbytes} were expected ({like.dtype.name} of "
+                               f"shape {list(like.shape)})")
     return body.view(like.dtype).reshape(like.shape)

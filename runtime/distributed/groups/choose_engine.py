@@ -4,6 +4,7 @@ import os
 
 from ....ir.errors import ArgumentError
 from ....ir.requirements import install_extra
+from ....ir.suggestions import unknown_choice
 from ..engines import local_engine, tcp_engine  # noqa: F401  (they enter themselves)
 from ..engines.engine import ENGINES, Engine, Run
 from ..engines.mpi_engine import MPIEngine
@@ -15,7 +16,7 @@ def requested_engine(backend: str) -> str:
     """Return the engine that a backend's name or INGOT_ENGINE asks for, or no text."""
     name = os.environ.get("INGOT_ENGINE", "")
     if name and name not in ENGINES:
-        raise ArgumentError(f"INGOT_ENGINE is one of {', '.join(sorted(ENGINES))}, got {name!r}")
+        raise unknown_choice("INGOT_ENGINE", name, sorted(ENGINES))
     if name and backend in ENGINES and name != backend:
         raise ArgumentError(f"backend={backend!r} and INGOT_ENGINE={name} ask for different engines")
     return backend if backend in ENGINES else name

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ....ir.errors import ArgumentError
+from ....ir.suggestions import unknown_choice
 from ..engines.reduce_op import ReduceOp
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard", "_StridedShard"]
@@ -63,7 +63,7 @@ class Partial(Placement):
 
     def __post_init__(self):
         if self.reduce_op not in REDUCTIONS:
-            raise ArgumentError(f"Partial takes one of {', '.join(REDUCTIONS)}, got {self.reduce_op!r}")
+            raise unknown_choice("Partial", self.reduce_op, REDUCTIONS)
 
     def __repr__(self):
         return f"Partial({self.reduce_op})"

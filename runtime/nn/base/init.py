@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.number_functions import erf, sqrt
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
@@ -123,7 +124,7 @@ def _calculate_fan_in_and_fan_out(tensor):
 
 def _calculate_correct_fan(tensor, mode):
     if mode.lower() not in ("fan_in", "fan_out"):
-        raise ArgumentError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}")
+        raise unknown_choice("mode", mode, ("fan_in", "fan_out"))
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 

@@ -7,6 +7,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import expand, reshape
 from ....ir.ops.index import indexing as ix
+from ....ir.suggestions import unknown_choice
 from ...api.register.register import FUNCTIONS
 from ...api.register.type_promotion import to_dtype
 from ...api.views.join_split import total_of
@@ -220,7 +221,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if isinstance(sequences, Tensor):
         sequences = list(sequences)
     if padding_side not in ("left", "right"):
-        raise ArgumentError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
+        raise unknown_choice("padding_side", padding_side, ("left", "right"))
     lengths = FUNCTIONS["tensor"]([shape_of(s)[0] for s in sequences])
     longest = _longest(lengths)
     if not longest:

@@ -6,6 +6,7 @@ from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.nn import activations as ops
 from ....ir.ops.nn import gated_units
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float
 from ...api.math.clamp import clamp
 from ...api.nn import activations as core
@@ -73,7 +74,7 @@ def selu(input, inplace=False):
 def gelu(input, approximate="none", *, out=None):
     """Return x times the normal distribution function, exact or in its tanh approximation."""
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
+        raise unknown_choice("approximate", approximate, ("none", "tanh"))
     found = (ops.gelu if approximate == "none" else ops.gelu_tanh)(floating(input, "gelu"))
     return found if out is None else deliver(found, out, "gelu")
 

@@ -7,6 +7,7 @@ from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import expand, reshape
 from ....ir.ops.nn import embedding as ops
+from ....ir.suggestions import unknown_choice
 from ...api.register.register import FUNCTIONS, checked, renamed
 from ...api.register.type_promotion import to_dtype, widened
 from ...autograd.grad_mode import no_grad
@@ -58,7 +59,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if input.dtype.is_floating_point and not weight.dtype.is_floating_point:
         input, weight = weight, input   # older programs give the table first
     if mode not in ("sum", "mean", "max"):
-        raise ArgumentError(f"mode must be 'sum', 'mean' or 'max', got {mode!r}")
+        raise unknown_choice("mode", mode, ("sum", "mean", "max"))
     if mode == "max" and (sparse or scale_grad_by_freq):
         raise ArgumentError("mode='max' goes neither with sparse=True nor with scale_grad_by_freq=True")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):

@@ -17,6 +17,7 @@ from ....ir.ops.nn import activations as ops_nn
 from ....ir.ops.nn import ctc, softmax
 from ....ir.ops.nn import loss as ops
 from ....ir.ops.nn.loss import cross_entropy_of_logit, cross_entropy_of_probability, huber, squared_gap
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float
 from ...api.math.reductions import holds_anywhere, refuse_unless
 from ...api.nn import activations as core
@@ -44,7 +45,7 @@ def reduction_of(reduction, size_average=None, reduce=None):
             return "none"
         return "mean" if size_average is None or size_average else "sum"
     if reduction not in ops.REDUCTIONS:
-        raise ArgumentError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+        raise unknown_choice("reduction", reduction, ("none", "mean", "sum"))
     return reduction
 
 

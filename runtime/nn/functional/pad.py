@@ -2,6 +2,7 @@
 
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.nn.resample import border_pad
+from ....ir.suggestions import unknown_choice
 from ...api.nn.convolution import edges, pad_constant
 from ...api.register.register import memoised
 from ...api.register.type_promotion import wide_on_cpus
@@ -22,7 +23,7 @@ def pad(input, pad, mode="constant", value=None):
     """Pad the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on. Mode "constant" pads with
     `value` (default 0), "reflect" mirrors without the edge, "replicate" repeats the edge, "circular" wraps around."""
     if mode not in _MODES:
-        raise ArgumentError(f"pad: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        raise unknown_choice("pad: mode", mode, _MODES)
     if mode == "constant":
         return pad_constant(input, pad, 0 if value is None else value, "pad")
     if value is not None and value != 0:

@@ -7,6 +7,7 @@ from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core.shape import permute, reshape
 from ....ir.ops.linalg.products import matmul
 from ....ir.ops.nn import resample as ops
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float, as_int
 from ...api.register.register import memoised
 from ...api.views.join_split import stack
@@ -52,7 +53,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
                 antialias=False):
     """Resize the spatial dims; modes nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
     if mode not in _RANKS:
-        raise ArgumentError(f"interpolate: mode must be one of {', '.join(_RANKS)}, got {mode!r}")
+        raise unknown_choice("interpolate: mode", mode, _RANKS)
     if input.ndim - 2 not in _RANKS[mode]:
         allowed = " or ".join(str(r + 2) for r in _RANKS[mode])
         raise ShapeError(f"interpolate with mode '{mode}' takes (N, C, *spatial) of {allowed} dimensions, got {input.aval}")
@@ -94,7 +95,7 @@ _SAMPLING = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Sample the input at the points of a grid (N, *sizes, spatial dims), with coordinates from -1 to 1 in each dim."""
     if mode not in _SAMPLING:
-        raise ArgumentError(f"grid_sample: mode must be one of {', '.join(_SAMPLING)}, got {mode!r}")
+        raise unknown_choice("grid_sample: mode", mode, _SAMPLING)
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ArgumentError(f"grid_sample: padding_mode must be zeros, border or reflection, got {padding_mode!r}")
     if input.ndim not in (4, 5) or (input.ndim == 5 and mode == "bicubic"):

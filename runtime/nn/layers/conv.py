@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_int
 from ...api.nn.spatial_arguments import per_dim
 from .. import functional as F
@@ -37,7 +38,7 @@ class _ConvNd(Module):
             raise ArgumentError(f"{name}: in_channels {in_channels} and out_channels {out_channels} must be divisible "
                                 f"by groups={groups}")
         if padding_mode not in _PADDING_MODES:
-            raise ArgumentError(f"{name}: padding_mode must be one of {', '.join(_PADDING_MODES)}, got {padding_mode!r}")
+            raise unknown_choice(f"{name}: padding_mode", padding_mode, _PADDING_MODES)
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size = per_dim(kernel_size, self.rank, name, "kernel_size")
         self.stride = per_dim(stride, self.rank, name, "stride")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ....ir.dtype import DType
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.suggestions import unknown_choice
 from .. import functional as F
 from ..base.field_constructors import constructor, field_values
 from ..base.module import Module
@@ -110,7 +111,7 @@ class LinearCrossEntropyOptions:
 
     def __post_init__(self):
         if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
-            raise ArgumentError(f"acc_policy must be 'auto', 'accurate', 'balanced' or 'compact', got {self.acc_policy!r}")
+            raise unknown_choice("acc_policy", self.acc_policy, ("auto", "accurate", "balanced", "compact"))
         method, _, factor = (self.chunking_method or "auto").partition(":")
         if method not in ("auto", "aspect_ratio") or (factor and (method == "auto" or not factor.isdigit() or not int(factor))):
             raise ArgumentError("chunking_method must be None, 'auto', 'aspect_ratio' or 'aspect_ratio:N', got "

@@ -6,6 +6,7 @@ from typing import Any
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.nn import recurrent as ops
+from ....ir.suggestions import unknown_choice
 from ...api.register.register import FUNCTIONS, memoised
 from ...api.register.type_promotion import widened, without_autocast
 from ...api.views.tensor_factories import filled
@@ -221,7 +222,7 @@ class RNN(RNNBase):
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, device=None, dtype=None):
         if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(f"nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+            raise unknown_choice("nonlinearity", nonlinearity, ("tanh", "relu"))
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.suggestions import unknown_choice
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.placement import on_device_of
@@ -223,7 +224,7 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.dtype.is_complex else "householder"
     if orthogonal_map not in _MAPS:
-        raise ArgumentError(f"orthogonal_map must be one of {', '.join(map(repr, _MAPS))}, got {orthogonal_map!r}")
+        raise unknown_choice("orthogonal_map", orthogonal_map, _MAPS)
     if orthogonal_map == "householder" and weight.dtype.is_complex:
         raise ArgumentError("orthogonal_map='householder' does not take complex matrices; use 'matrix_exp' or 'cayley'")
     made = _Orthogonal(tuple(weight.shape), orthogonal_map, use_trivialization)
