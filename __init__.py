@@ -7,6 +7,7 @@ from . import paths as _paths
 from .ir import shown_errors as _shown_errors
 from .ir.dtype import ALL as _DTYPES
 from .ir.errors import IngotError as IngotError
+from .ir.suggestions import UnknownName as _UnknownName
 from .ir.version import VERSION as _VERSION
 from .runtime import api as _api
 from .runtime.api.register.register import FUNCTIONS as _FUNCTIONS
@@ -20,6 +21,10 @@ _LATE = {"DeviceObjType": "types", "Event": "cuda", "Future": "futures", "GradSc
          "PyTorchFileReader": "serialization", "ScriptModule": "jit", "Stream": "cuda", "Tag": "library", "TensorType": "types",
          "compile": "jit.tracing.compiler"}
 _BUILT_WITH = frozenset({"has_lapack", "has_mkl", "has_mkldnn", "has_openmp"})
+
+# Names of NumPy that programs try here, and what does it.
+_NUMPY_NAMES = {"array": "ingot.tensor()", "expand_dims": "unsqueeze()", "ndarray": "ingot.Tensor", "newaxis": "None",
+                "power": "ingot.pow()"}
 
 _paths.install()
 _shown_errors.install()
@@ -44,7 +49,8 @@ def __getattr__(name):
     try:
         found = _FUNCTIONS[name]
     except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        hint = f"; use {_NUMPY_NAMES[name]}" if name in _NUMPY_NAMES else ""
+        raise _UnknownName(_sys.modules[__package__], name, __name__, hint) from None
     globals().update({other: fn for other, fn in _FUNCTIONS.items() if other not in globals()})     # set names stay
     return found
 

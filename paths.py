@@ -12,6 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
 from .ir.doors import give_doors
+from .ir.suggestions import UnknownName
 
 PUBLIC = {
     "__config__": "runtime.namespaces.build_config",
@@ -296,6 +297,29 @@ def _open(module) -> None:
                 _open(value)
 
 
+def add_suggestions(module, called: str) -> None:
+    """Make the error for a name that a module lacks suggest one that it has."""
+    before = module.__dict__.get("__getattr__")
+    if hasattr(before, "suggests"):         # it was loaded under another public path
+        return
+
+    def find(name):
+        try:
+            if before is not None:
+                return before(name)
+        except UnknownName:
+            raise
+        except AttributeError as error:
+            if not str(error).endswith(f"has no attribute {name!r}"):       # it says why, or is of another object
+                raise
+        if name[:2] == "__":                # asked by the interpreter and by libraries
+            raise AttributeError(f"module {called!r} has no attribute {name!r}")
+        raise UnknownName(module, name, called) from None
+
+    find.suggests = True        # type: ignore[attr-defined]
+    module.__getattr__ = find
+
+
 class SameModule(Loader):
     """Loader of a module that exists under another name."""
 
@@ -314,9 +338,12 @@ class SameModule(Loader):
             file = sys.modules.get(f"{self.real}.{name}")
             if file is not None and file is not value:
                 sys.modules.setdefault(f"{self.name}.{name}", file)
+            if file is not None and file is value:
+                add_suggestions(file, f"{self.name}.{name}")        # `from ingot.nn import functional` does not load it here
         public = self.name[len(_PREFIX):] + "."
         if any(path.startswith(public) for path in PUBLIC):     # `distributions.normal` needs no import of its own
             add_lookup(module, lambda name: f"{self.name}.{name}" if public + name in _FILES else None, self.name)
+        add_suggestions(module, self.name)
 
 
 class _Program(Loader):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import ArgumentError, DTypeError, kind_of
 from .package_name import in_full
+from .suggestions import did_you_mean
 
 ml_dtypes: ModuleType | None
 try:
@@ -183,7 +184,15 @@ def as_dtype(d) -> DType:
     try:
         return from_numpy(np.dtype(d))
     except TypeError:
-        raise DTypeError(f"expected a dtype, got {d!r}") from None
+        raise DTypeError(f"expected a dtype, got {d!r}{did_you_mean(d, BY_NAME)}") from None
+
+
+_METHODS = {float16: ".half()", bfloat16: ".bfloat16()", float32: ".float()", float64: ".double()", int64: ".long()"}
+
+
+def cast_hint(wanted: DType, subject: str) -> str:
+    """Return the advice to cast to a dtype, for the end of a message."""
+    return f"cast {subject} with {_METHODS.get(wanted) or f'.to({wanted})'}"
 
 
 def _promote_pair(a: DType, b: DType) -> DType:

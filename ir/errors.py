@@ -99,6 +99,12 @@ class EmptyFileError(FileError, EOFError):
     """A file in which there is nothing."""
 
 
+def in_words_of(name: str, error: IngotError, operator: str) -> IngotError:
+    """Return the error of an operator under the name of the function that was called."""
+    text = str(error)
+    return type(error)(name + text.removeprefix(operator)) if text.startswith(operator) else error
+
+
 def kind_of(x) -> str:
     """Return the class name of a refused argument for messages, with its package where that is not ingot."""
     kind = type(x)

@@ -1,20 +1,20 @@
 """Suggestions for misspelt names in messages: "did you mean 'bias'?"."""
 
-from .errors import ArgumentError, IngotError
+from .errors import ArgumentError
 
 _CLOSE = 0.6        # ratio of equal letters from which a name is suggested
 
 
-class UnknownName(IngotError, AttributeError):
+class UnknownName(AttributeError):
     """A module lacks a name. The suggestion is searched when the message is read, so `hasattr` stays quick."""
 
     def __init__(self, module, name: str, called: str, hint: str = ""):
-        super().__init__(f"module '{called}' has no attribute '{name}'{hint}", obj=module)      # without `name`, Python adds
-        self._missing, self._searches = name, not hint                                          # no suggestion of its own
+        # Python adds a suggestion of its own to an error with a `name`.
+        super().__init__(f"module '{called}' has no attribute '{name}'{hint}", obj=module)
+        self._missing, self._searches = name, not hint
 
     def __str__(self):
-        known = dir(self.obj) if self._searches else ()
-        return f"{self.args[0]}{did_you_mean(self._missing, known)}"
+        return f"{self.args[0]}{did_you_mean(self._missing, dir(self.obj)) if self._searches else ''}"
 
     def __reduce__(self):
         return AttributeError, (str(self),)

@@ -71,7 +71,12 @@ class Aval:
 
 def shape_text(shape) -> str:
     """Return a shape for messages: ``[8, 64]``, with the sizes as they are now."""
-    return f"[{', '.join([str(d.hint if type(d) is SymInt and not d.scope.is_inner else d) for d in shape])}]"
+    return f"[{', '.join([str(hinted(d)) for d in shape])}]"
+
+
+def hinted(size):
+    """Return a size for messages: a symbolic one as it is now, without a condition."""
+    return size.hint if type(size) is SymInt and not size.scope.is_inner else size
 
 
 def same_shape(a: tuple, b: tuple) -> bool:

@@ -9,6 +9,7 @@ A class cannot gain slots of other layouts: modules of classes with `__slots__` 
 
 import copy
 import functools
+import inspect
 import types
 import weakref
 from typing import Any
@@ -159,7 +160,8 @@ def _class_of(base, kind):
 @functools.lru_cache(256)
 def _named_by(base) -> frozenset:
     """Return the names that the code of a module's class uses, which are the module's own where it lacks them."""
-    codes = [f.__code__ for c in base.__mro__ if c is not Module and issubclass(c, Module) and not issubclass(Module, c)
+    codes = [inspect.unwrap(f).__code__ for c in base.__mro__       # (a public class has a wrapper around its `__init__`)
+             if c is not Module and issubclass(c, Module) and not issubclass(Module, c)
              for f in vars(c).values() if isinstance(f, types.FunctionType)]
     names: set = set()
     while codes:

@@ -18,7 +18,7 @@ from .register import modes_and_constants
 from .register.lazy_method_names import NAMES
 from .register.lazy_methods import LateMethod, stand_for
 from .register.register import FUNCTIONS
-from .tensor_classes import subclasses
+from .tensor_classes import absent_methods, subclasses
 from .views import conversions, indexing, ranges, reshaping, tensor_factories
 
 _RUNTIME = __name__.rpartition(".")[0]
@@ -35,7 +35,8 @@ LATE = ("amp.autocast_mode", "api.math.complex_numbers", "api.math.composite_ele
 
 TWINS = f"{_RUNTIME}.nn.layers.top_level_functions"
 
-__all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "clamp", "conversions", "elementwise", "indexing", "load_rest",
+__all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "absent_methods",
+           "clamp", "conversions", "elementwise", "indexing", "load_rest",
            "load_twins", "matrix_products", "modes_and_constants", "numpy_ufuncs", "printing", "python_operators", "ranges",
            "reductions", "reshaping", "subclasses", "tensor_factories", "tensor_protocols"]
 

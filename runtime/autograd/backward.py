@@ -71,8 +71,8 @@ def _seeds(tensors, gradients):
             continue
         if g is None:
             if numel_of(t) != 1:
-                raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape "
-                                    f"{tuple(shape_of(t))}); only for one element is it implied")
+                raise AutogradError(f"backward of {t.aval} needs the gradient of each of its {numel_of(t)} elements: reduce it "
+                                    "to one number first, with sum() or mean(), or pass gradient=")
             if not t.dtype.is_floating_point:
                 raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype.name}")
             g = _constant_like(t, 1)

@@ -4,12 +4,14 @@ from functools import lru_cache
 
 from ...ir.errors import ArgumentError, DeviceError, DTypeError
 from ...ir.lazy import lazy
+from ...ir.suggestions import did_you_mean
 from ..state.mode import Defaults
 from .backend import DRIVERS
 from .device_array import BACKENDS, MESH, SAMPLE, DeviceArray
 from .tensor import Tensor
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")
+_GPU_NAMES = frozenset(("gpu", "nvidia", "cuda0"))        # names by which users ask for the first GPU
 EVERYWHERE = ("cpu", "meta")        # those that every machine has, one of each
 
 BACKENDS.update(DRIVERS, meta=lazy(__package__, ".meta"))
@@ -74,7 +76,8 @@ def _parse(what, index):
         raise DTypeError(f"device takes a name such as 'cpu' or 'cuda:0', an index or a device, got {what!r}")
     kind, colon, number = what.partition(":")
     if kind not in KINDS:
-        raise DeviceError(f"unknown device {what!r}: it must begin with one of {', '.join(KINDS)}")
+        meant = "; did you mean 'cuda'?" if kind.lower() in _GPU_NAMES else did_you_mean(kind, KINDS)
+        raise DeviceError(f"unknown device {what!r}: it must begin with one of {', '.join(KINDS)}{meant}")
     if colon:
         if index is not None:
             raise ArgumentError(f"device {what!r} has an index already, so index={index} cannot be given as well")

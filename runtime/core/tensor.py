@@ -321,8 +321,8 @@ class Tensor:
 
     def _one(self) -> Any:
         if self._a.size != 1:
-            raise NotOneError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
-                             f"{list(self._a.shape)}); only tensors of one element can")
+            raise NotOneError(f"a tensor with {self._a.size} elements cannot be converted to a number, got {self.aval}; index "
+                              "it, or use tolist() for all of them")
         return self._a.item()
 
     def tolist(self) -> Any:
@@ -331,7 +331,8 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self._a.size != 1:
-            raise NotOneError(f"the truth of a tensor with {self._a.size} elements is ambiguous; use .any() or .all()")
+            raise NotOneError(f"the truth of a tensor with {self._a.size} elements is ambiguous: bool() of {self.aval}; use "
+                              ".any() or .all()")
         return _read(self, "bool", bool(self._a.item()))
 
     def __int__(self) -> int:

@@ -1,5 +1,6 @@
 """`ingot.distributions`: probability distributions with samples, densities, entropies and divergences."""
 
+from ...ir.call_errors import explain_constructors as _explain_constructors
 from . import constraint_registry, constraints, kl, transforms
 from . import parameters as utils
 from .categorical import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
@@ -40,3 +41,5 @@ __all__ = [
     "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraint_registry",
     "constraints", "identity_transform", "kl", "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
 ]
+
+_explain_constructors(globals())

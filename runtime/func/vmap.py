@@ -118,7 +118,7 @@ def _mapped_leaves(args, in_dims):
                 continue
             raise ArgumentError(f"vmap: in_dims says {dim} for an argument that is no tensor but {type(x).__name__}; say None")
         if not -x.ndim <= dim < x.ndim:
-            raise ShapeError(f"vmap: an argument of shape {list(x.shape)} has no dimension {dim}")
+            raise ShapeError(f"vmap: in_dims says {dim} for an argument of shape {list(x.shape)}, which has no such dimension")
         dims.append(canonical_dim(dim, x.ndim))
     return leaves, spec, dims
 
@@ -129,11 +129,10 @@ def _batch_size(leaves, dims) -> int:
         if d is not None and shape_of(x)[d] not in sizes:
             sizes.append(shape_of(x)[d])
     if len(sizes) != 1:
-        shapes = [tuple(x.shape) for x, d in zip(leaves, dims) if d is not None]
         if not sizes:
             raise ShapeError("vmap: no argument is mapped; at least one entry of in_dims must not be None")
-        raise ShapeError(f"vmap: the mapped dimensions must be of one size, got {sorted(map(int, sizes))} in tensors of "
-                         f"shapes {shapes}")
+        mapped = [f"{int(shape_of(x)[d])} (dim {d} of {x.aval})" for x, d in zip(leaves, dims) if d is not None]
+        raise ShapeError(f"vmap: the dimensions that in_dims maps must be of one size, got {', '.join(mapped)}")
     size, = sizes
     if size == 0:
         raise ShapeError("vmap: the mapped dimension is empty, so the shape of the result is not known")

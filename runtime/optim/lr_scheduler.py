@@ -66,7 +66,7 @@ class LRScheduler:
 
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
-            raise DTypeError(f"a scheduler takes an Optimizer, got {type(optimizer).__name__}")
+            raise DTypeError(f"{type(self).__name__} takes an Optimizer as optimizer, got {type(optimizer).__name__}")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
@@ -340,7 +340,7 @@ class ReduceLROnPlateau(LRScheduler):
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ArgumentError(f"mode is 'min' or 'max' and threshold_mode 'rel' or 'abs', got {mode!r}, {threshold_mode!r}")
         if not isinstance(optimizer, Optimizer):
-            raise DTypeError(f"a scheduler takes an Optimizer, got {type(optimizer).__name__}")
+            raise DTypeError(f"{type(self).__name__} takes an Optimizer as optimizer, got {type(optimizer).__name__}")
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.min_lrs = per_group(min_lr, optimizer, "min_lr")

@@ -5,7 +5,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import wraps
-from types import FunctionType
+from types import FunctionType, GeneratorType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.writes import write
 from ..foreach import lists
 from ..nn.base.hooks import add_hook
+from ..nn.base.module import TABLES, Module
 from ..nn.base.parameter import Parameter
 from ..state.messages import warn
 from ..state.mode import tls
@@ -226,6 +227,30 @@ class State(dict):
         super().__setitem__(name, value)
 
 
+def why_empty(params):
+    """Return a function that tells why an iterable gave no parameters."""
+    if not isinstance(params, GeneratorType):
+        return lambda: f"params is an empty {type(params).__name__}"
+    frame = params.gi_frame
+    if frame is None:
+        return lambda: "params is a generator that was read before, so it is empty; call parameters() once more"
+    module = frame.f_locals.get("self")
+    return lambda: _unregistered(module) if isinstance(module, Module) else "the generator params gave none"
+
+
+def _unregistered(module) -> str:
+    """Return why a module has no parameters: layers in a plain list or dict are not registered."""
+    for path, m in module.named_modules():
+        for name, value in vars(m).items():
+            items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+            if name not in TABLES and any(isinstance(x, (Module, Parameter)) for x in items):
+                kind = "Parameter" if any(isinstance(x, Parameter) for x in items) else "Module"
+                where = f"{type(module).__name__}.{path}{'.' if path else ''}{name}"
+                return (f"{where} is a plain {type(value).__name__}, and only attributes register; make it an "
+                        f"nn.{kind}{'Dict' if isinstance(value, dict) else 'List'}")
+    return f"{type(module).__name__} has none"
+
+
 class Optimizer:
     """Base of optimizers: subclasses define `_update(p, g, state, group)`, and `_update_rows` for sparse gradients."""
 
@@ -251,14 +276,16 @@ class Optimizer:
         self.state = defaultdict(State)
         self.param_groups = []
         if isinstance(params, Tensor):
-            raise DTypeError("an optimizer takes an iterable of tensors or of dicts, got one tensor; pass [tensor]")
+            raise DTypeError(f"{type(self).__name__} takes params as an iterable of tensors or of dicts, got one tensor "
+                             f"{params.aval}; pass [tensor]")
         if not isinstance(params, Iterable):
             also = "; pass its .parameters()" if hasattr(params, "parameters") else ""
-            raise DTypeError(f"an optimizer takes an iterable of tensors or of dicts, got {type(params).__name__}{also}")
+            raise DTypeError(f"{type(self).__name__} takes params as an iterable of tensors or of dicts, got "
+                             f"{type(params).__name__}{also}")
+        why = why_empty(params)         # asked first: the generator keeps no module once it is read
         groups = list(params)
         if not groups:
-            raise ArgumentError("an optimizer got an empty list of parameters; a generator, as net.parameters() gives "
-                                "it, is empty once something has gone through it")
+            raise ArgumentError(f"{type(self).__name__} got no parameters: {why()}")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -286,10 +313,10 @@ class Optimizer:
     def _check_parameters(self, params):
         taken = {id(p) for group in self.param_groups for p in group["params"]}
         seen = set()
-        for p in params:
+        for i, p in enumerate(params):
             if not isinstance(p, Tensor):
                 also = "; pass the .parameters() of a module" if hasattr(p, "parameters") else ""
-                raise DTypeError(f"an optimizer optimizes tensors, got {kind_of(p)}{also}")
+                raise DTypeError(f"{type(self).__name__} optimizes tensors, but params[{i}] is {kind_of(p)}{also}")
             if not (p.is_leaf or self._differentiable()):
                 raise ArgumentError("an optimizer cannot optimize a tensor that was computed; pass leaf tensors")
             if id(p) in taken:

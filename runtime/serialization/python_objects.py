@@ -115,5 +115,7 @@ def read(archive, where):
         return PickleMachine(table(), tensors.__getitem__, archive.budget, _modules(), numpy_pickles.KINDS,
                              numpy_pickles.restore).run(pickled)
     except FileError as e:
+        if "add_safe_globals" in str(e):        # it names the class
+            raise
         raise FileError(f"{e}. The file holds Python objects: allow their classes with "
                         "ingot.serialization.add_safe_globals([...]), or save a state_dict() instead") from e

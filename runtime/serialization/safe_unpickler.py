@@ -256,8 +256,9 @@ class PickleMachine:
         elif full in self.globals:
             self.stack.append(self.globals[full])
         else:
-            raise FileError(f"{self.name} refers to {full}, which is not data that ingot loads. If you trust it, allow it with "
-                            f"ingot.serialization.add_safe_globals([({name}, {full!r})]); or save a state_dict() instead")
+            raise FileError(f"{self.name} holds an object of {full}, which is not data that ingot loads. If you trust it, "
+                            f"allow the class with ingot.serialization.add_safe_globals([({name}, {full!r})]); "
+                            "or save a state_dict()")
 
     def _stack_global(self):
         name, module = self._pop(), self._pop()

@@ -57,7 +57,7 @@ def infer_reduce(name, gives=None, empty=True, floats=False):
         check_dims(dim, x.ndim)
         check_flag(keepdim, "keepdim")
         if not empty and any(x.shape[d] == 0 for d in dim):
-            raise DimError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
+            raise DimError(f"{name} of {x}: a dimension that it reduces is empty, so there is no value")
         if not empty and x.dtype.is_complex:
             raise DTypeError(f"{name} takes numbers that have an order, got {x}; take their real(), imag() or abs()")
         if floats and not x.dtype.is_inexact:

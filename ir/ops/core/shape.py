@@ -7,7 +7,7 @@ import numpy as np
 from ... import dtype as dt
 from ...dim_order import inverse
 from ...errors import DTypeError, ShapeError
-from ...opdef.aval import Aval, broadcast_shapes, same_shape
+from ...opdef.aval import Aval, broadcast_shapes, hinted, same_shape, shape_text
 from ...opdef.batch_rules import ALONG, LEADING, SAME, Chain, Leading
 from ...opdef.op import NO_GRAD, OPS, Composite, Host, Scalar, Template, View, op
 from ...opdef.param_checks import (
@@ -33,7 +33,7 @@ def _infer_reshape(x, *, shape):
     check_sizes(shape)
     out = Aval(shape, x.dtype)
     if out.size != x.size:
-        raise ShapeError(f"cannot reshape {x} ({x.size} elements) to {list(shape)} ({out.size} elements)")
+        raise ShapeError(f"{x} has {hinted(x.size)} elements, but the shape {shape_text(shape)} has {hinted(out.size)}")
     return out
 
 
@@ -384,11 +384,11 @@ def _infer_cat(*xs, dim):
     check_dim(dim, first.ndim)
     _check_one_dtype("cat", xs)
     total = 0
-    for x in xs:
+    for n, x in enumerate(xs):
         same = x.ndim == first.ndim and all(a == b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dim)
         if not same:
-            raise ShapeError(f"cat along dim {dim} takes equal sizes in every other dimension, got "
-                             + " and ".join(map(str, xs[:8])))
+            raise ShapeError(f"cat along dim {dim} takes equal sizes in every other dimension: tensors[0] is {first}, "
+                             f"tensors[{n}] is {x}")
         total += x.shape[dim]
     return first.with_shape(first.shape[:dim] + (total,) + first.shape[dim + 1:])
 
@@ -424,7 +424,7 @@ def _infer_stack(*xs, dim):
     _check_one_dtype("stack", xs)
     for i, x in enumerate(xs):
         if x.shape != first.shape:
-            raise ShapeError(f"stack takes tensors of one shape, got {list(first.shape)} and, at position {i}, {list(x.shape)}")
+            raise ShapeError(f"stack takes tensors of one shape: tensors[0] is {first}, tensors[{i}] is {x}")
     return first.with_shape((*first.shape[:dim], len(xs), *first.shape[dim:]))
 
 

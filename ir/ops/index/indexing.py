@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import dtype as dt
 from ...errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...opdef.aval import Aval, broadcast_shapes
+from ...opdef.aval import Aval, broadcast_shapes, hinted
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Host, Template, op
 from ...opdef.param_checks import check_choice, check_dim, check_flag, check_number, check_sizes
@@ -26,7 +26,7 @@ from ..core.shape import expand, full, pad, permute, slice_
 def require_index(name, index):
     """Raise unless an index has an integer dtype."""
     if not index.dtype.is_integer:
-        raise DTypeError(f"{name} takes integer indices, got {index}; cast with .long(), or use a bool mask as one")
+        raise DTypeError(f"{name} takes an index of int64, got index {index}; cast it with .long(), or use a bool mask as one")
 
 
 def require_range(name, index, size, dim, low=0):
@@ -297,7 +297,7 @@ def _infer_along(name, x, index, dim):
         raise ShapeError(f"{name}: index {index} must have as many dimensions as {x}")
     for d, (n, m) in enumerate(zip(index.shape, x.shape)):
         if d != dim and n > m:
-            raise ShapeError(f"{name} along dim {dim}: index {index} is larger than {x} in dim {d}")
+            raise ShapeError(f"{name} along dim {dim}: index {index} is larger than {x} in dim {d}, {hinted(n)} > {hinted(m)}")
 
 
 def _infer_gather(x, index, *, dim):

@@ -5,8 +5,9 @@ from math import prod
 import numpy as np
 
 from ... import dtype as dt
+from ...dtype import cast_hint
 from ...errors import DTypeError, ShapeError
-from ...opdef.aval import Aval
+from ...opdef.aval import Aval, hinted, shape_text
 from ...opdef.op import Composite, Host, Template, op
 from ...opdef.param_checks import check_dim
 from ..core import elementwise as ew
@@ -19,12 +20,23 @@ from ..core.shape import expand, permute, reshape, roll
 
 def _infer_matmul(x, y):
     if x.dtype is not y.dtype:
-        raise DTypeError(f"matmul takes two tensors of one dtype, got {x} and {y}; cast one with .to()")
+        raise DTypeError(f"matmul takes two tensors of one dtype, got {x} and {y}; {cast_hint(y.dtype, 'the first')}")
     if x.ndim < 2 or y.ndim != x.ndim or x.shape[:-2] != y.shape[:-2]:
         raise ShapeError(f"matmul takes matrices or batches of the same shape, got {x} and {y}")
     if x.shape[-1] != y.shape[-2]:
-        raise ShapeError(f"matmul of {x} and {y}: the first has {x.shape[-1]} columns, the second {y.shape[-2]} rows")
+        raise unequal_inner_sizes("matmul", x.shape, y.shape)
     return x.with_shape(x.shape[:-1] + y.shape[-1:])
+
+
+def unequal_inner_sizes(name: str, a: tuple, b: tuple) -> ShapeError:
+    """Return the error for matrices that do not fit, with the transposition that makes them fit."""
+    hint = ""
+    if len(b) > 1 and a[-1] == b[-1]:
+        hint = "; with the second transposed they fit: a @ b.mT"
+    elif len(a) > 1 and len(b) > 1 and a[-2] == b[-2]:
+        hint = "; with the first transposed they fit: a.mT @ b"
+    return ShapeError(f"{name} of {shape_text(a)} and {shape_text(b)}: the first has {hinted(a[-1])} columns, the second "
+                      f"{hinted(b[-2] if len(b) > 1 else b[0])} rows{hint}")
 
 
 def transpose_last(x):
@@ -197,12 +209,16 @@ grouped_matmul = op(
 def _infer_linear(x, w, b):
     kinds = [a for a in (x, w, b) if a is not None]
     if any(a.dtype is not x.dtype for a in kinds):
-        raise DTypeError(f"linear takes tensors of one dtype, got {' and '.join(map(str, kinds))}; cast one with .to()")
-    if x.ndim < 1 or w.ndim != 2 or x.shape[-1] != w.shape[1]:
-        raise ShapeError(f"linear of {x} with weight {w}: the weight is (out_features, in_features) and in_features must be "
-                         f"the input's last size")
+        raise DTypeError(f"linear takes an input and parameters of one dtype, got input {x} and weight {w}"
+                         f"{'' if b is None else f' and bias {b}'}; {cast_hint(w.dtype, 'the input')}")
+    if x.ndim < 1 or w.ndim != 2:
+        raise ShapeError(f"linear takes an input [*, in_features] and a weight [out_features, in_features], got {x} and {w}")
+    if x.shape[-1] != w.shape[1]:
+        turned = x.ndim > 1 and x.shape[-2] == w.shape[1]
+        raise ShapeError(f"linear of {x}: its last size is {hinted(x.shape[-1])}, but in_features={hinted(w.shape[1])} (weight "
+                         f"{w}){'; transposed it fits: .mT' if turned else ''}")
     if b is not None and b.shape != w.shape[:1]:
-        raise ShapeError(f"linear with weight {w} takes a bias of shape ({w.shape[0]},), got {b}")
+        raise ShapeError(f"linear with weight {w} takes a bias of shape [{w.shape[0]}], got {b}")
     return x.with_shape((*x.shape[:-1], w.shape[0]))
 
 

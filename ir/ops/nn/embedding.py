@@ -20,9 +20,9 @@ from ..index.sort import argsort, searchsorted
 
 def _infer_embedding(weight, index, *, padding_idx, by_frequency):
     if weight.ndim != 2:
-        raise ShapeError(f"embedding takes a table of rows (num_embeddings, embedding_dim), got {weight}")
+        raise ShapeError(f"embedding takes a table [num_embeddings, embedding_dim], got {weight}")
     if not index.dtype.is_integer:
-        raise DTypeError(f"embedding takes integer indices, got {index}; cast them with .long()")
+        raise DTypeError(f"embedding takes integer indices (int32 or int64), got {index}; cast them with .long()")
     check_flag(by_frequency, "embedding: by_frequency")
     if padding_idx is not None:
         check_int(padding_idx, "embedding: padding_idx", -MOST)

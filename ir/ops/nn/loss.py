@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtype as dt
 from ...errors import DimError, DTypeError, ShapeError
-from ...opdef.aval import Aval
+from ...opdef.aval import Aval, shape_text
 from ...opdef.batch_rules import Images
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import NO_GRAD, Composite, Template, op
@@ -43,7 +43,9 @@ def over_classes(v, shape):
 
 def _check_target(name, x, target):
     if x.ndim < 2 or target.shape != row_shape(x.shape):
-        raise ShapeError(f"{name} takes an input (N, C, ...) and a target (N, ...) of class indices, got {x} and {target}")
+        fits = f", for which the target is {shape_text(row_shape(x.shape))}" if x.ndim > 1 else ""
+        raise ShapeError(f"{name} takes an input [N, C, ...] and a target [N, ...] of class indices, got input {x}{fits}, and "
+                         f"target {target}")
     if not target.dtype.is_integer:
         raise DTypeError(f"{name} takes class indices as integers, got {target}")
 
@@ -152,7 +154,8 @@ def check_classes(target, classes, ignore_index):
         return              # read as unsigned, what is negative is large
     bad = (target != ignore_index) & ((target < 0) | (target >= classes))
     if bad.any():
-        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")
+        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes: it must be from 0 "
+                       f"to {classes - 1}, or ignore_index={ignore_index}")
 
 
 def _infer_class_index(target, *, classes, ignore_index):

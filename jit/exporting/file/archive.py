@@ -79,7 +79,8 @@ class Reader:
             self.memory = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
             archive = container.Archive(file, self.name, self.memory)
             if MANIFEST not in archive.entries:
-                raise FileError(f"{self.name} is not an ingot model: it has no {MANIFEST}")
+                raise FileError(f"{self.name} is not an ingot model, as jit.export or export writes: it has no {MANIFEST}; "
+                                "ingot.load reads files of ingot.save and torch.save")
             self.manifest = _manifest(json.loads(archive.text(MANIFEST)), self.name)
             listed = self.manifest["members"]
             if set(archive.entries) != {MANIFEST, *listed}:

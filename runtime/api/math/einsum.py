@@ -6,7 +6,7 @@ from typing import Any
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ....ir.graph.graph import Builder
-from ....ir.opdef.aval import same_shape
+from ....ir.opdef.aval import same_shape, shape_text
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.reduce import count_of, sum_
 from ....ir.ops.core.shape import diagonal, expand, permute, reshape
@@ -94,7 +94,7 @@ def _parse(equation, operands):
     parts = left.split(",")
     if len(parts) != len(operands):
         raise ArgumentError(f"einsum {equation!r} names {len(parts)} operands, got {len(operands)}")
-    terms = [_labels(p, x.ndim, equation) for p, x in zip(parts, operands)]
+    terms = [_labels(p, x, i, equation) for i, (p, x) in enumerate(zip(parts, operands))]
     widest = max((sum(isinstance(v, int) for v in t) for t in terms), default=0)
     if arrow:
         return terms, _output_labels(right, widest, terms, equation)
@@ -102,14 +102,15 @@ def _parse(equation, operands):
     return terms, list(range(-widest, 0)) + sorted(v for v in set(letters) if letters.count(v) == 1)
 
 
-def _labels(part, ndim, equation):
+def _labels(part, x, position, equation):
     """Return one operand's labels: letters, and negative integers (counted from the right) under an ellipsis."""
     before, dots, after = part.partition("...")
     if not all(c in _LETTERS for c in before + after):
         raise ArgumentError(f"einsum {equation!r}: labels are letters, got {part!r}")
-    free = ndim - len(before) - len(after)
+    free = x.ndim - len(before) - len(after)
     if free < 0 or (free and not dots):
-        raise ShapeError(f"einsum {equation!r}: {part!r} does not fit an operand of {ndim} dimensions")
+        raise ShapeError(f"einsum {equation!r}: {part!r} names {len(before) + len(after)} dimensions, but "
+                         f"operands[{position}] {x.aval} has {x.ndim}")
     return [*before, *range(-free, 0), *after]
 
 
@@ -118,18 +119,24 @@ def _output_labels(part, widest, terms, equation):
     labels = [*before, *(range(-widest, 0) if dots else ()), *after]
     known = {v for t in terms for v in t}
     if len(set(labels)) != len(labels) or not set(labels) <= known:
-        raise ArgumentError(f"einsum {equation!r}: the result names each label once, and only labels of the operands")
+        twice = next((v for v in labels if labels.count(v) > 1), None)
+        absent = next((v for v in labels if v not in known), None)
+        raise ArgumentError(f"einsum {equation!r}: the result names label {twice!r} twice" if twice is not None else
+                            f"einsum {equation!r}: the result has label {absent!r}, which no operand has")
     return labels
 
 
 def _sizes(terms, operands, equation):
     """Return the size of every label; a size of 1 broadcasts."""
     sizes: dict = {}
-    for labels, x in zip(terms, operands):
+    for i, (labels, x) in enumerate(zip(terms, operands)):
         for v, n in zip(labels, x.shape):
             if sizes.setdefault(v, n) != n:
                 if n != 1 and sizes[v] != 1:
-                    raise ShapeError(f"einsum {equation!r}: label {v!r} has size {sizes[v]} in one operand and {n} in another")
+                    label = f"label {v!r}" if isinstance(v, str) else f"dim {v} of the ellipsis"
+                    before = next(j for j, t in enumerate(terms) if v in t)
+                    raise ShapeError(f"einsum {equation!r}: {label} has size {sizes[v]} in operands[{before}] "
+                                     f"{shape_text(operands[before].shape)} and {n} in operands[{i}] {shape_text(x.shape)}")
                 sizes[v] = max(n, sizes[v]) if 0 not in (n, sizes[v]) else 0
     return sizes
 

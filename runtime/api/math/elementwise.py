@@ -112,7 +112,7 @@ def publish(make, names, aliases=()):
         fn.__name__ = fn.__qualname__ = name
         fn.__doc__ = op.doc or f"Elementwise {name}."
         others = tuple(a for a, target in aliases if target == name)
-        api(inplace=op, names=others)(fn)
+        api(inplace=op, names=others, checked=False)(fn)
 
 
 # Records with public functions of their own: below, in other files, or none.
@@ -157,7 +157,7 @@ publish(_integers_unchanged, ("floor", "ceil", "trunc"), (("fix", "trunc"),))
 _abs, _round, _square = unary(ew.abs_), unary(ew.round_), unary(ew.square)
 
 
-@api(inplace=ew.abs_, names=("absolute",))
+@api(inplace=ew.abs_, names=("absolute",), checked=False)
 def abs(input, *, out=None):
     """Return absolute values."""
     if isinstance(input, Tensor) and input._a.dtype.kind == "c":
@@ -224,7 +224,7 @@ def as_one(xs, factor) -> bool:
         first._a.dtype.kind == "f" and first._a.itemsize >= 4 and all([isinstance(x, Tensor) for x in xs]) and alike(xs))  # noqa: C419
 
 
-@api(inplace=(ew.add, ew.add_scaled))
+@api(inplace=(ew.add, ew.add_scaled), checked=False)
 def add(input, other, *older, alpha=1, out=None):
     """Return input + alpha * other."""
     if older:
@@ -234,7 +234,7 @@ def add(input, other, *older, alpha=1, out=None):
     return operate(ew.add, input, scaled(other, alpha, input), out=out)
 
 
-@api(inplace=(ew.sub, ew.add_scaled), names=("subtract",))
+@api(inplace=(ew.sub, ew.add_scaled), names=("subtract",), checked=False)
 def sub(input, other, *older, alpha=1, out=None):
     """Return input - alpha * other."""
     if older:
@@ -280,13 +280,13 @@ def scale(op, input, other, out=None):
     return operate(op, input, other, out=out)
 
 
-@api(inplace=ew.mul, names=("multiply",))
+@api(inplace=ew.mul, names=("multiply",), checked=False)
 def mul(input, other, *, out=None):
     """Return input * other."""
     return scale(ew.mul, input, other, out)
 
 
-@api(inplace=(ew.div, ew.floor_divide, ew.trunc_divide), names=("divide",))
+@api(inplace=(ew.div, ew.floor_divide, ew.trunc_divide), names=("divide",), checked=False)
 def div(input, other, *, rounding_mode=None, out=None):
     """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     if rounding_mode is None:
@@ -300,7 +300,7 @@ def div(input, other, *, rounding_mode=None, out=None):
 publish(lambda op: _binary(op, scale), ("floor_divide",))
 
 
-@api(inplace=ew.div)
+@api(inplace=ew.div, checked=False)
 def true_divide(input, other, *, out=None):
     """Return input / other."""
     return scale(ew.div, input, other, out)
@@ -337,7 +337,7 @@ def _power(x, exponent):
     return ew.pow_(x, exponent)
 
 
-@api(inplace=ew.square)
+@api(inplace=ew.square, checked=False)
 def square(input, *, out=None):
     """Return input * input; bool counts as int64."""
     return _square(to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)

@@ -65,8 +65,7 @@ def matmul(input, other, *, out=None):
         raise ShapeError(f"matmul takes tensors of at least one dimension, got {input.aval} and {other.aval}; use * to scale")
     inner = shape_of(other)[0 if m == 1 else -2]
     if shape_of(input)[-1] != inner:
-        raise ShapeError(f"matmul of {input.aval} and {other.aval}: the last size of the first is {input.shape[-1]}, but the "
-                         f"second has {inner} rows")
+        raise la.unequal_inner_sizes("matmul", shape_of(input), shape_of(other))
     return deliver(_matmul(input, other), out, "matmul")
 
 

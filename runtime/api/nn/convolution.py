@@ -3,7 +3,7 @@
 import functools
 
 from ....ir.dtype import fitted
-from ....ir.errors import ArgumentError, ShapeError, kind_of
+from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import pad, permute, reshape
 from ....ir.ops.nn import conv as ops
@@ -47,8 +47,26 @@ def _convolve(rank, input, weight, bias, stride, padding, dilation, groups):
         stride, pairs, dilation = _window(rank, stride, padding, dilation, weight)
     if groups.__class__ is not int:
         groups, = per_dim(groups, 1, name, "groups")
-    out = ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    try:
+        out = ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    except (ShapeError, DTypeError) as error:
+        raise _refusal(error, "conv", name, input, x, weight, shape_of(weight)[1] * groups, groups) from None
     return unbatch(out, added) if added else out
+
+
+def _refusal(error, operator, name, input, x, weight, channels, groups):
+    """Return the error of an operator in the words of the function that was called, with the input as it was passed."""
+    got = shape_of(x)[1]
+    if isinstance(error, DTypeError) or got == channels:
+        return type(error)(str(error).replace(operator, name, 1).replace(str(x.aval), str(input.aval), 1))
+    kernel = f"weight {weight.aval} with groups={groups}" if groups != 1 else f"weight {weight.aval}"
+    hint = ""
+    if input.ndim == x.ndim and shape_of(x)[-1] == channels:
+        order = 0, x.ndim - 1, *range(1, x.ndim - 1)
+        hint = f". Its channels are last; {name} takes them second, as permute{order} puts them"
+    elif input.ndim < x.ndim:
+        hint = f". It has no batch: an input of {input.ndim} dimensions is [C, {', '.join('DHW'[5 - x.ndim:])}]"
+    return ShapeError(f"{name} takes an input of {channels} channels ({kernel}), got {input.aval} with {got}{hint}")
 
 
 def _window(rank, stride, padding, dilation, weight=None):
@@ -112,7 +130,10 @@ def _transpose(rank, input, weight, bias, stride, padding, output_padding, group
     groups, = per_dim(groups, 1, name, "groups")
     size = _transposed_sizes(x, shape_of(weight)[2:], stride, padding, output_padding, dilation, name)
     pairs = tuple((p, p if extra < s else p - extra) for p, extra, s in zip(padding, output_padding, stride))
-    out = ops.conv_input_grad(x, weight, size=size, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    try:
+        out = ops.conv_input_grad(x, weight, size=size, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    except (ShapeError, DTypeError) as error:
+        raise _refusal(error, "conv_transpose", name, input, x, weight, shape_of(weight)[0], groups) from None
     if bias is not None:
         if bias.shape != out.shape[1:2]:
             raise ShapeError(f"{name}: bias {bias.aval} must have one element for each of the {out.shape[1]} output channels")

@@ -51,7 +51,8 @@ def as_batch(input, rank: int, name: str):
     if ndim == rank + 2:
         return input, False
     if ndim != rank + 1:
-        raise ShapeError(f"{name} takes an input (N, C, {', '.join(['size'] * rank)}) or without N, got {input.aval}")
+        layout = f"C, {', '.join('DHW'[3 - rank:])}"
+        raise ShapeError(f"{name} takes an input [N, {layout}], or [{layout}] without a batch, got {input.aval}")
     return reshape(input, shape=(1, *shape_of(input))), True
 
 

@@ -3,6 +3,7 @@
 Functions have PyTorch's argument names. Those with a `dim` or `keepdim` also take NumPy's spellings.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -11,10 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ....ir.call_errors import explain_call
 from ....ir.doors import door
 from ....ir.dtype import FLOAT_CHARS, can_cast
-from ....ir.errors import DTypeError, NoTensorError, kind_of
-from ....ir.opdef.op import Composite
+from ....ir.errors import DTypeError, IngotError, NoTensorError, kind_of
+from ....ir.opdef.op import OPS, Composite
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
 from ...core.tensor import Tensor, shape_of
@@ -45,7 +47,7 @@ FUNCTIONS = Functions()
 _FACE = __name__.partition(".")[0]
 
 
-def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
+def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=None,
         memoised=False, sees=None):
     """Publish a function.
 
@@ -56,7 +58,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     names     other public names
     name      public name, if it is not the function's own
     keywords  other names of its parameters, as {other: own}
-    checked   explain wrong arguments; costs a call, so it is for functions that take longer than one element
+    checked   explain wrong arguments; costs a call, so False is for functions that take no longer than one element. By default
+              functions of several parameters are
     memoised  memoise calls: the operators depend only on arguments, shapes and dtypes (`call_memo.py`)
     sees      the view operator of the function; its parameters follow from a shape and ints (`view_memo.py`)
     """
@@ -65,7 +68,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
         is_generated = "<locals>" in fn.__code__.co_qualname
         if name is not None and ("<locals>" in fn.__qualname__ or not function):
             fn.__name__ = fn.__qualname__ = name
-        general = renamed(fn, keywords or {}, checked or memoised or sees is not None)
+        wants_check = _has_several_parameters(fn.__code__) if checked is None else checked
+        general = renamed(fn, keywords or {}, wants_check or memoised or sees is not None)
         public_function = door(memoise(general) if memoised else general if sees is None else viewing(sees, general))
         if function and (is_generated or public_function is not fn):
             _public_under(public_function, name or fn.__name__)
@@ -84,6 +88,13 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
         return fn
 
     return mark
+
+
+def _has_several_parameters(code) -> bool:
+    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _TAKES_ANY) > 1
+
+
+_TAKES_ANY = 4 | 8      # flags of code with *args or **kwargs
 
 
 def _public_under(fn, public: str):
@@ -115,8 +126,11 @@ def renamed(fn, keywords, checked=False):
             if not rename.keys().isdisjoint(kwargs):
                 kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
             return fn(*args, **kwargs)
-        except AttributeError as error:
-            raise explained(error, fn, args, kwargs) from None
+        except _EXPLAINED as error:
+            told = explained(error, fn, args, kwargs, public_name(with_own_names), rename)
+            if told is error:
+                raise
+            raise told from None
 
     return with_own_names
 
@@ -147,9 +161,23 @@ def memoised(fn: F) -> F:
     return memoise(checked(fn))
 
 
-def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
-    """Return the error for an AttributeError in a public function. If a non-tensor was passed where a tensor belongs, the error
-    names the argument and what came. Otherwise it is `error` itself."""
+_EXPLAINED = AttributeError, TypeError, IngotError
+
+
+def public_name(fn) -> str:
+    """Return the name under which users call a function."""
+    return fn.__name__
+
+
+def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception:
+    """Return the error for one in a public function. Wrong arguments are told with the signature, an operator's error under the
+    function's name. If a non-tensor was passed where a tensor belongs, the error names the argument and what came."""
+    if not isinstance(error, AttributeError):
+        if isinstance(error, IngotError):
+            _rename_operator(error, name or fn.__name__)
+        else:
+            explain_call(error, fn, args, kwargs, name or fn.__name__, also)        # type: ignore[arg-type]
+        return error
     given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
     for argument, value in given.items():
         items = enumerate(value) if isinstance(value, (list, tuple)) else ()
@@ -158,6 +186,24 @@ def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
                 return no_tensor(name or fn.__name__, text, x)
     array = next(((argument, x) for argument, x in given.items() if isinstance(x, np.ndarray)), None)
     return error if array is None else no_tensor(name or fn.__name__, *array)
+
+
+def _rename_operator(error: IngotError, name: str) -> None:
+    """Put the name of a public function in place of the operator's at the start of a message. Errors that passed through code
+    of users speak of another call."""
+    text = str(error)
+    operator = _OF_OPERATOR.match(text)
+    if operator is None or operator[1] == name or operator[1] not in OPS or not error.args:
+        return
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _FACE:
+            return
+        trace = trace.tb_next
+    error.args = (name + text[operator.end(1):], *error.args[1:])
+
+
+_OF_OPERATOR = re.compile(r"(\w+)(?=: | of | takes | along |\()")
 
 
 def no_tensor(name, argument, x):
@@ -178,23 +224,32 @@ def make_inplace(fn, name: str, ops=(), general=None):
     def method(self, *args, **kwargs):
         try:
             return store_over(self, general(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
-        except AttributeError as error:
-            raise explained(error, fn, (self, *args), kwargs, name + "_") from None
+        except _EXPLAINED as error:
+            told = explained(error, fn, (self, *args), kwargs, name + "_")
+            if told is error:
+                raise
+            raise told from None
 
     def into(self, *args, **kwargs):
         try:
             if not tls.m.special and not (copies_small and is_small(self._a)):
                 return store_over(self, computed_into(self, ops, fn, args, kwargs), (*args, *kwargs.values()), name + "_")
-        except AttributeError as error:
-            raise explained(error, fn, (self, *args), kwargs, name + "_") from None
+        except _EXPLAINED as error:
+            told = explained(error, fn, (self, *args), kwargs, name + "_")
+            if told is error:
+                raise
+            raise told from None
         return method(self, *args, **kwargs)
 
     def alone(self, *args, **kwargs):
         try:
             if not args and not kwargs and self._a.dtype.char in FLOAT_CHARS and overwrite(ops[0], self, name + "_"):
                 return self
-        except AttributeError as error:
-            raise explained(error, fn, (self,), {}, name + "_") from None
+        except _EXPLAINED as error:
+            told = explained(error, fn, (self,), {}, name + "_")
+            if told is error:
+                raise
+            raise told from None
         return into(self, *args, **kwargs)
 
     copies_small = any("updates" in op.traits or type(op.lower) is Composite for op in ops)

@@ -24,7 +24,7 @@ from ..register.register import api
 from .tensor_factories import created, filled
 
 
-@api(function=False)
+@api(function=False, checked=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
     """Return whether the elements lie in memory in row-major order (or in the given format)."""
     if tls.m.sizes is not None:
@@ -37,7 +37,7 @@ def is_contiguous(self, memory_format=contiguous_format) -> bool:
     return a.ndim == len(order) and a.transpose(order).flags.c_contiguous
 
 
-@api(function=False)
+@api(function=False, checked=False)
 def contiguous(self, memory_format=contiguous_format):
     """Return this tensor if its memory is in row-major order (or in the given format), else a copy that is."""
     return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
@@ -122,7 +122,7 @@ for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt
                       ("bool", dt.bool_), ("cfloat", dt.complex64), ("cdouble", dt.complex128)):
     _fn = _converter(_dtype)
     _fn.__name__ = _fn.__qualname__ = _name
-    api(function=False)(_fn)
+    api(function=False, checked=False)(_fn)
 
 
 @api(function=False)
@@ -191,7 +191,7 @@ def zero_(self):
 # Memory and size.
 
 
-@api(function=False)
+@api(function=False, checked=False)
 def size(self, dim=None) -> Any:
     """Return the shape, or the size of one dimension."""
     if dim is None:
@@ -219,7 +219,7 @@ def _has_ones(t) -> bool:
     return any(ones)
 
 
-@api(function=False)
+@api(function=False, checked=False)
 def stride(self, dim=None) -> Any:
     """Return the number of elements between neighbours along each dimension (or one)."""
     a = self._a
@@ -296,7 +296,7 @@ def _publish_dtype_query(name, what):
         return getattr(input.dtype, name)
 
     fn.__doc__ = f"Return whether the dtype {what}."
-    api(name=name)(fn)
+    api(name=name, checked=False)(fn)
 
 
 _publish_dtype_query("is_floating_point", "is a floating point dtype")

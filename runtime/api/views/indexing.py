@@ -180,7 +180,7 @@ def _as_int(k) -> int:
         return k if k.__class__ is int else k.__index__() + 0        # (which may be a bool)
     except AttributeError:
         raise DimError("only integers, slices, None, Ellipsis, and tensors, arrays or lists of integers or bools can be "
-                       f"indices, got {type(k).__name__}") from None
+                       f"indices, got {type(k).__name__}{f' {k!r}' if isinstance(k, (float, str)) else ''}") from None
 
 
 def _mask_part(x, dim, mask):

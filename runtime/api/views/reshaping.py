@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.errors import DimError, DTypeError, ShapeError
+from ....ir.errors import DimError, DTypeError, ShapeError, in_words_of
 from ....ir.opdef.aval import broadcast_shapes, canonical_dim, integers
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
@@ -62,7 +62,7 @@ def fill_in(shape: tuple, size: int, name: str) -> tuple:
     if known == 0:
         raise ShapeError(f"{name}: the size -1 in {list(shape)} is ambiguous, because the other sizes multiply to 0")
     if size % known:
-        raise ShapeError(f"{name}: shape {list(shape)} does not divide {size} elements")
+        raise ShapeError(f"{name}: shape {list(shape)} does not divide {size} elements evenly")
     return tuple([size // known if n == -1 else n for n in shape])
 
 
@@ -89,7 +89,10 @@ def view(self, *shape, dtype=None, size=None):
     shape = fill_in(sizes_of(shape if size is None else (size,)), numel_of(self), "view")
     if not a.flags.c_contiguous:
         require_view(a, shape)
-    return look(sh.reshape, self, {"shape": shape})
+    try:
+        return look(sh.reshape, self, {"shape": shape})
+    except ShapeError as error:
+        raise in_words_of("view", error, "reshape") from None
 
 
 def require_view(a, shape):

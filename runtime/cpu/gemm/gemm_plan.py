@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....ir.errors import ShapeError
+from ....ir.ops.linalg.products import unequal_inner_sizes
 from ....passes.codegen.llvm.contract import gemm as codegen
 from ..calls.step_list import At, NativeCall, NativeStep, Own, Scratch, Table
 from ..memory import alloc
@@ -83,7 +84,7 @@ class Plan:
 def result_shape(a: tuple, b: tuple) -> tuple:
     """Return the shape of the product of stacks of matrices of two shapes."""
     if a[-1] != b[-2]:
-        raise ShapeError(f"matmul: inner sizes differ: {list(a)} @ {list(b)} needs {a[-1]} == {b[-2]}")
+        raise unequal_inner_sizes("matmul", a, b)
     if len(a) == len(b) == 2:
         return a[0], b[1]
     try:

@@ -88,6 +88,9 @@ class Sequential(_Numbered):
         super().__init__()
         named = args[0].items() if len(args) == 1 and isinstance(args[0], abc.Mapping) else enumerate(args)
         for name, module in named:
+            if isinstance(module, (list, tuple, abc.Iterator)):
+                raise DTypeError(f"Sequential takes modules one by one, got a {type(module).__name__} of them; unpack it: "
+                                 "Sequential(*layers)")
             self.add_module(str(name), module)
 
     def forward(self, input):

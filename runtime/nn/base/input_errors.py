@@ -4,23 +4,29 @@ import inspect
 
 import numpy as np
 
+from ....ir.call_errors import explain_call
 from ....ir.errors import DTypeError, IngotError, NoTensorError
 from .module_path import locate
 
 _WRONG_TYPES = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
 
 
-def explain(module, args, error) -> None:
+def explain(module, args, kwargs, error) -> None:
     """Say in the error of a call which module failed. Raise a clearer error if one of ingot's layers got a wrong argument."""
-    clearer = _mistake(module, args, error) if isinstance(error, (AttributeError, TypeError)) else None
+    clearer = _mistake(module, args, kwargs, error) if isinstance(error, (AttributeError, TypeError)) else None
     locate(error if clearer is None else clearer, module)
     if clearer is not None:
         raise clearer from error
 
 
-def _mistake(module, args, error):
+def _mistake(module, args, kwargs, error):
     """Return a clear error if a wrong argument made one of ingot's layers fail, or None."""
     forward = type(module).forward
+    if isinstance(error, TypeError) and inspect.isfunction(forward):
+        trace = error.__traceback__
+        if trace is not None and trace.tb_next is None:
+            explain_call(error, forward, (module, *args), kwargs, f"{type(module).__name__}.forward")
+            return None
     is_explained = isinstance(error, IngotError) and not isinstance(error, NoTensorError)
     if is_explained or not forward.__module__.startswith(f"{__package__.rpartition('.')[0]}."):
         return None

@@ -80,7 +80,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 return call_with_hooks(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
-            explain(self, args, error)
+            explain(self, args, kwargs, error)
             raise
 
     _call_impl = _wrapped_call_impl = __call__      # for subclasses that define another __call__

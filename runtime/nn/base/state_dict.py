@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import DTypeError, IngotError, ShapeError, kind_of
+from ....ir.suggestions import close_name
 from ...autograd.grad_mode import no_grad
 from ...core.composite_tensors import PARTS
 from ...core.creation import as_array_tensor
@@ -200,6 +201,9 @@ class _WithoutModule:
         return self.hook(*args)
 
 
+_CLOSE_NAMES = 3        # unexpected keys for which a message suggests a missing one
+
+
 def _advice(state, report):
     """Return advice for a dict that wraps the state, or has longer names."""
     missing, unexpected = set(report.missing), set(report.unexpected)
@@ -212,6 +216,10 @@ def _advice(state, report):
     if prefix is not None:
         yield (f"The missing keys are there with {prefix!r} before them; take it off: "
                f"{{k.removeprefix({prefix!r}): v for k, v in state_dict.items()}}. ")
+        return
+    close = {key: close_name(key, report.missing) for key in report.unexpected[:_CLOSE_NAMES]}
+    if any(close.values()):
+        yield "; ".join(f"{key!r}: did you mean {name!r}?" for key, name in close.items() if name)
 
 
 class _Report:

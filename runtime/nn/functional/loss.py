@@ -6,6 +6,7 @@ from functools import partial, wraps
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.dtype import cast_hint
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import moments as mo
@@ -263,13 +264,21 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return -(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
     reduction = reduction_of(reduction, size_average, reduce)
-    if input.shape != target.shape:
-        raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
+    _check_binary_target("binary_cross_entropy", input, target)
     target = to_dtype(target, input.dtype)
     loss = reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
     if tls.m.special or (loss._a.__class__ is np.ndarray and _has_nan(loss._a)):
         of_every_sample(_check_probabilities, input)        # such values make the loss nan, so other losses need no check
     return loss
+
+
+def _check_binary_target(name, input, target):
+    """Raise unless a target of probabilities has the shape of the input, in floating point."""
+    if input.shape != target.shape:
+        raise ShapeError(f"{name} takes a target of the input's shape, got input {input.aval} and target {target.aval}")
+    if not target.dtype.is_floating_point:
+        raise DTypeError(f"{name} takes a floating point target, the probabilities of 1, got target {target.aval}; "
+                         f"{cast_hint(input.dtype, 'it')}")
 
 
 def _has_nan(a) -> bool:
@@ -282,7 +291,8 @@ def _check_probabilities(x):
     """Raise for values outside [0, 1], unless they are on a device."""
     if x._a.__class__ is np.ndarray:
         refuse_unless(_are_probabilities, x.detach(), "binary_cross_entropy: all elements of input should be between 0 and 1, "
-                                                      "and some are not (or nan)")
+                                                      "and some are not (or nan); apply sigmoid() first, or use "
+                                                      "binary_cross_entropy_with_logits")
 
 
 def _are_probabilities(x):
@@ -296,9 +306,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
                                      pos_weight=None):
     """Return binary_cross_entropy(sigmoid(input), target), without overflow."""
     reduction = reduction_of(reduction, size_average, reduce)
-    if input.shape != target.shape:
-        raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
-                            f"{target.aval}")
+    _check_binary_target("binary_cross_entropy_with_logits", input, target)
     input, target = _promote_broadcast(input, target)
     if pos_weight is None:
         loss = cross_entropy_of_logit(input, target)

@@ -60,10 +60,11 @@ def _update_by_tensor_momentum(running, batch_value, momentum, factor, name):
         _blend(running, batch_value, 1.0 - momentum, momentum * factor, name)
 
 
-def _check_statistics(name, channels, **statistics):
+def _check_statistics(name, x, channels, **statistics):
     for what, v in statistics.items():
         if v is not None and shape_of(v) != (channels,):
-            raise ShapeError(f"{name}: {what} must have one element for each of the {channels} channels, got {v.aval}")
+            raise ShapeError(f"{name}: {what} must have one element for each of the {channels} channels of "
+                             f"{x.aval}, got {v.aval}")
 
 
 def _is_plain(x, *others):
@@ -107,7 +108,7 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     channels = shape_of(x)[1]
-    _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
+    _check_statistics("batch_norm", x, channels, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
@@ -116,7 +117,8 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
         return out if work is x else to_dtype(out, x.dtype)
     count = prod(x.shape) // max(1, channels)
     if count == 1:
-        raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
+        raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}; use a larger "
+                            "batch, or eval() for a network that is not trained")
     out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias, low_input=True), eps=as_float(eps))
     if running_mean is not None or running_var is not None or counter is not None:
         _update_running(running_mean, running_var, mean, var, momentum, "batch_norm", count, counter)
@@ -136,9 +138,9 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     """Normalise each channel of each image, by its own or the running statistics."""
     x = floating(input, "instance_norm")
     if x.ndim < 3:
-        raise ShapeError(f"instance_norm takes (N, C, *spatial), got {x.aval}")
+        raise ShapeError(f"instance_norm takes [N, C, *spatial], got {x.aval}")
     images, channels, *sizes = x.shape
-    _check_statistics("instance_norm", channels, running_mean=running_mean, running_var=running_var)
+    _check_statistics("instance_norm", x, channels, running_mean=running_mean, running_var=running_var)
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     if prod(sizes) == 1:
@@ -168,7 +170,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """Divide each element by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
     if input.ndim < 3:
-        raise ShapeError(f"local_response_norm takes (N, C, *spatial), got {input.aval}")
+        raise ShapeError(f"local_response_norm takes [N, C, *spatial], got {input.aval}")
     if input.numel() == 0:
         return input
     lines = (input * input).reshape(input.shape[0], 1, input.shape[1], prod(input.shape[2:]))

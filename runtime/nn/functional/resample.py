@@ -55,8 +55,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if mode not in _RANKS:
         raise unknown_choice("interpolate: mode", mode, _RANKS)
     if input.ndim - 2 not in _RANKS[mode]:
-        allowed = " or ".join(str(r + 2) for r in _RANKS[mode])
-        raise ShapeError(f"interpolate with mode '{mode}' takes (N, C, *spatial) of {allowed} dimensions, got {input.aval}")
+        allowed = " or ".join(f"[N, C, {', '.join('DHW'[3 - r:])}]" for r in _RANKS[mode])
+        raise ShapeError(f"interpolate with mode '{mode}' takes {allowed}, got {input.aval}")
     if align_corners is not None and mode not in _TAKES_CORNERS:
         raise ArgumentError(f"interpolate: align_corners goes with the modes {', '.join(_TAKES_CORNERS)}, not '{mode}'")
     if antialias and mode not in ("bilinear", "bicubic"):

@@ -135,12 +135,26 @@ class RNNBase(Module):
     def _state_sizes(self):
         return (self.proj_size or self.hidden_size,)
 
-    def _check_states(self, states, batch):
-        layers = self.num_layers * len(self._directions())
-        for state, size in zip(states, self._state_sizes()):
+    def _check_states(self, states, batch, single=False):
+        layers, sizes = self.num_layers * len(self._directions()), self._state_sizes()
+        if len(states) != len(sizes):
+            raise ShapeError(f"{self._get_name()} takes {'one state, h_0' if len(sizes) == 1 else 'the states (h_0, c_0)'}, "
+                             f"got {len(states)}")
+        for name, state, size in zip(("h_0", "c_0"), states, sizes):
             if tuple(state.shape) != (layers, batch, size):
-                raise ShapeError(f"{self._get_name()} takes a state of shape ({layers}, {batch}, {size}), "
-                                 f"got {list(state.shape)}")
+                wanted, got = [layers, batch, size], list(state.shape)
+                if single:
+                    del wanted[1], got[1:2]
+                raise ShapeError(f"{self._get_name()} takes {name} of shape {wanted}, that is [layers * directions, "
+                                 f"{'' if single else 'batch, '}size], got {got}")
+
+    def _refuse_input(self, input):
+        """Raise for an input of another layout."""
+        layout = "batch, time" if self.batch_first else "time, batch"
+        why = (f"its last size is {input.shape[-1]}, input_size is {self.input_size}" if input.ndim in (2, 3) else
+               f"it has {input.ndim} dimension{'s' * (input.ndim != 1)}")
+        raise ShapeError(f"{self._get_name()} with batch_first={self.batch_first} takes [{layout}, {self.input_size}], or "
+                         f"[time, {self.input_size}] without a batch, got {input.aval}: {why}")
 
     def _project_input(self, x, weight, bias):
         return F.linear(x, weight, bias)
@@ -178,7 +192,7 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, states)
         if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
-            raise ShapeError(f"{self._get_name()} takes (T, B, {self.input_size}) or (T, {self.input_size}), got {input.aval}")
+            self._refuse_input(input)
         single = input.ndim == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
         if not x.shape[0]:
@@ -187,7 +201,7 @@ class RNNBase(Module):
             states = self._zero_state(x.shape[1], x)
         elif single:
             states = [s.unsqueeze(1) for s in states]
-        self._check_states(states, x.shape[1])
+        self._check_states(states, x.shape[1], single)
         y, ends = self._run_layers(x, None, states)
         if single:
             return y.squeeze(1), self._delivered([s.squeeze(1) for s in ends])
@@ -293,7 +307,8 @@ class RNNCellBase(Module):
     def _batched(self, input, hx):
         """Return (input (B, size), states (B, H), whether a batch was given)."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
-            raise ShapeError(f"{self._get_name()} takes (B, {self.input_size}) or ({self.input_size},), got {input.aval}")
+            raise ShapeError(f"{self._get_name()} takes [batch, {self.input_size}] or [{self.input_size}] (input_size), got "
+                             f"{input.aval}")
         single = input.ndim == 1
         x = input.unsqueeze(0) if single else input
         states = [None] * self._states if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
