@@ -54,7 +54,7 @@ class DType:
     def to_complex(self) -> "DType":
         """Return the dtype of complex numbers with parts of this one; narrow floats give complex64."""
         if not self.is_inexact:
-            raise DTypeError(f"{self} has no complex dtype; take that of a floating point dtype")
+            raise DTypeError(f"{self.name} has no complex dtype; take that of a floating point dtype")
         return self if self.is_complex else complex128 if self is float64 else complex64
 
     def to_real(self) -> "DType":
@@ -178,7 +178,7 @@ def as_dtype(d) -> DType:
         if name in BY_NAME:
             return BY_NAME[name]
     if isinstance(d, NamedDType):
-        raise DTypeError(f"no tensor of ingot is of {d}; use {d.instead}")
+        raise DTypeError(f"no tensor of ingot is of {d.name}; use {d.instead}")
     if d in _PYTHON:
         return _PYTHON[d]
     try:
@@ -199,7 +199,8 @@ def _promote_pair(a: DType, b: DType) -> DType:
     if a is b:
         return a
     if a in FLOAT8 or b in FLOAT8:
-        raise DTypeError(f"float8 does not combine with other dtypes, got {a} and {b}; cast, as in .to(ingot.float32)")
+        raise DTypeError(f"float8 does not combine with other dtypes, got {a.name} and {b.name}; cast, as in "
+                         ".to(ingot.float32)")
     if a.kind > b.kind:
         a, b = b, a
     if a.kind == b.kind:
@@ -211,7 +212,7 @@ def _promote_pair(a: DType, b: DType) -> DType:
             return b
         wider = {1: int16, 2: int32, 4: int64}.get(a.itemsize)
         if wider is None:
-            raise DTypeError(f"{a} and {b} have no common dtype; cast one with .to()")
+            raise DTypeError(f"{a.name} and {b.name} have no common dtype; cast one with .to()")
         return wider
     if b.kind == COMPLEX and a is float64:
         return complex128
@@ -234,8 +235,8 @@ def promote_types(a, b) -> DType:
 def refuse_float8(name: str, d: DType):
     """Raise for an operator that would have to compute in float8."""
     if d in FLOAT8:
-        raise DTypeError(f"{name} does not compute in {d}, a dtype for storage, casts and the factors of _scaled_mm; cast with "
-                         ".to(ingot.float32) first")
+        raise DTypeError(f"{name} does not compute in {d.name}, a dtype for storage, casts and the factors of _scaled_mm; "
+                         "cast with .to(ingot.float32) first")
 
 
 _CATEGORY = {BOOL: 0, UNSIGNED: 1, SIGNED: 1, FLOAT: 2, COMPLEX: 3}
@@ -293,7 +294,7 @@ def fitted(value, d: DType, caller: str):
         return value   # a size that is still symbolic
     if isinstance(value, complex) and not d.is_complex:
         if value.imag:
-            raise DTypeError(f"{caller}: {value} does not fit into {d}, which has no imaginary part")
+            raise DTypeError(f"{caller}: {value} does not fit into {d.name}, which has no imaginary part")
         value = value.real
     if d is float8_e4m3fn and abs(value) > LARGEST_E4M3FN:
         return math.copysign(LARGEST_E4M3FN, value)
@@ -304,5 +305,5 @@ def fitted(value, d: DType, caller: str):
     low, high = int_range(d)
     whole = type(value) is not float
     if not (-high if whole and not low else low) <= value <= high:
-        raise ArgumentError(f"{caller}: {value} does not fit into {d}, which holds {low} to {high}; use a wider dtype")
+        raise ArgumentError(f"{caller}: {value} does not fit into {d.name}, which holds {low} to {high}; use a wider dtype")
     return int(value) % (high + 1) if not low else int(value)

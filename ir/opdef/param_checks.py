@@ -115,7 +115,7 @@ def check_shape(shape, wanted, what: str):
     """Check that a shape is the one that follows from others."""
     now, then = at_hint(tuple(shape)), at_hint(tuple(wanted))
     if now != then:
-        raise ShapeError(f"{what} must have the shape {then}, got {now}")
+        raise ShapeError(f"{what} must have the shape {list(then)}, got {list(now)}")
 
 
 def check_operand(x, shape, dtype: DType, what: str):

@@ -108,7 +108,7 @@ def _fitting(x, name, dtype, sizes) -> Tensor:
         raise DTypeError(f"input {name!r} takes {dtype.name}, got {x.aval}; cast it with .to()")
     fits = sizes is None or (len(sizes) == x.ndim and all(not isinstance(n, int) or n == m for n, m in zip(sizes, x.shape)))
     if not fits:
-        raise ShapeError(f"input {name!r} takes the shape {sizes}, got {x.aval}")
+        raise ShapeError(f"input {name!r} takes the shape {list(sizes)}, got {x.aval}")
     return x
 
 

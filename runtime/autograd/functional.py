@@ -200,8 +200,8 @@ def _scalar(func, xs, where, strict):
     """Return the one output of a function that must give a single number."""
     several, outs = _run(func, xs, where, strict)
     if several or numel_of(outs[0]) != 1:
-        shapes = [tuple(shape_of(o)) for o in outs]
-        raise AutogradError(f"{where}: func must return a single tensor of one element, got shapes {shapes}")
+        shapes = ', '.join(str(o.aval) for o in outs)
+        raise AutogradError(f"{where}: func must return a single tensor of one element, got {shapes}")
     return outs[0]
 
 

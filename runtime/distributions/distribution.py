@@ -190,11 +190,11 @@ class Distribution:
             raise ArgumentError("The value argument to log_prob must be a Tensor")
         events = self._event_shape
         if value.shape[value.ndim - len(events):] != events:
-            raise ArgumentError(f"The right-most size of value must match event_shape: {list(value.shape)} vs {events}.")
+            raise ArgumentError(f"The right-most size of value must match event_shape: {list(value.shape)} vs {list(events)}.")
         for i, j in zip(reversed(value.shape), reversed(self._batch_shape + events)):
             if i != 1 and j != 1 and i != j:
                 raise ArgumentError(f"Value is not broadcastable with batch_shape+event_shape: {list(value.shape)} vs "
-                                    f"{self._batch_shape + events}.")
+                                    f"{list(self._batch_shape + events)}.")
         try:
             support = self.support
         except NotImplementedError:

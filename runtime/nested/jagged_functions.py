@@ -209,7 +209,7 @@ def _attention(fn, query, key, value, attn_mask=None, *args, **kwargs):
     """Run attention sample by sample, so that nothing is computed for padding."""
     each = query, key, value
     if not all(isinstance(x, NestedTensor) and x._at == x.ndim - 2 for x in each) or not key._ragged.same(value._ragged):
-        raise ShapeError(f"scaled_dot_product_attention takes three nested tensors (N, ..., L, E) whose L differs, got "
+        raise ShapeError(f"scaled_dot_product_attention takes three nested tensors [N, ..., L, E] whose L differs, got "
                          f"{', '.join([str(tuple(x.shape)) for x in each])}")
     if attn_mask is not None:
         raise DTypeError("scaled_dot_product_attention of nested tensors takes no attn_mask: samples do not see each other; "

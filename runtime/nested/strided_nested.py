@@ -80,7 +80,7 @@ class NestedSamples(NestedTensor):
         found = {sizes[dim % self._dims - 1] for sizes in self.sizes} if dim % self._dims else {len(self._windows)}
         if len(found) != 1:
             raise ShapeError(f"dim {dim} of a nested tensor differs between its samples and has no size: they are "
-                             f"{', '.join(map(str, self.sizes)) or 'none'}")
+                             f"{', '.join(map(str, map(list, self.sizes))) or 'none'}")
         return found.pop()
 
     @property
@@ -248,7 +248,8 @@ def samples_again(values, sizes, dims) -> NestedSamples:
     sizes = [tuple(s) for s in sizes]
     if any(len(s) != dims - 1 or any(type(n) is not int or n < 0 for n in s) for s in sizes) or values.ndim != 1 or \
             sum(map(math.prod, sizes)) != values.shape[0]:
-        raise ArgumentError(f"a nested tensor of {dims} dims whose samples have sizes {sizes} is not made of {values.aval}")
+        raise ArgumentError(f"a nested tensor of {dims} dims whose samples have sizes {[*map(list, sizes)]} is not made of "
+                            f"{values.aval}")
     return NestedSamples(values, in_rows(sizes), dims)
 
 

@@ -78,7 +78,7 @@ def _pointwise(fn, *args, **kwargs):
         return args[0]
     for x, sizes in zip(found, like.sizes):
         if tuple(x.shape) != sizes:
-            raise ShapeError(f"{name}: a sample of shape {sizes} beside something larger became {list(x.shape)}")
+            raise ShapeError(f"{name}: a sample of shape {list(sizes)} beside something larger became {list(x.shape)}")
     return joined(found, like)
 
 
@@ -86,7 +86,7 @@ def _check_sizes(name, like, arguments):
     for x in arguments:
         if isinstance(x, NestedSamples) and x.sizes != like.sizes:
             ours, theirs = next(pair for pair in zip(like.sizes, x.sizes) if pair[0] != pair[1])
-            raise ShapeError(f"{name} of nested tensors takes samples of the same sizes, got {ours} and {theirs}")
+            raise ShapeError(f"{name} of nested tensors takes samples of the same sizes, got {list(ours)} and {list(theirs)}")
 
 
 def _is_alike(x, like) -> bool:
@@ -187,7 +187,7 @@ def _product(fn, input, other):
 def _attention(fn, query, key, value, attn_mask=None, *args, **kwargs):
     each = [_known(x) for x in (query, key, value)]
     if not all(isinstance(x, NestedSamples) for x in each) or attn_mask is not None:
-        raise DTypeError("scaled_dot_product_attention takes three nested tensors (N, ..., L, E), and no attn_mask: samples do "
+        raise DTypeError("scaled_dot_product_attention takes three nested tensors [N, ..., L, E], and no attn_mask: samples do "
                          "not see each other; is_causal may be given")
     like = _first(fn.__name__, *each)
     return joined([fn(*sample, None, *args, **kwargs) for sample in zip(*[x.unbind() for x in each])], like)

@@ -22,7 +22,7 @@ def window(name, values, length, periodic, dtype, device, requires_grad, pin_mem
     require_device(device)
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not d.is_floating_point:
-        raise DTypeError(f"{name} makes floating point tensors, got dtype={d}")
+        raise DTypeError(f"{name} makes floating point tensors, got dtype={d.name}")
     length, = integers(length, f"the length of {name}")
     if length < 0:
         raise ArgumentError(f"{name} takes a number of points of at least 0, got {length}")

@@ -1,12 +1,14 @@
 """Mistakes of users: the error is of its class, names what came and what is needed, and is short."""
 
 import inspect
+import re
 
 import pytest
 
 import ingot
 import mistakes
 from ingot import distributions, nn, optim
+from ingot.ir.errors import IngotError
 from ingot.nn import functional as F
 from ingot.utils import data
 from mistakes import MISTAKES
@@ -53,13 +55,53 @@ def test_a_constructor_shows_its_signature(name):
     assert text.count("\n") == 1 and all(f"{cls.__name__}({n}" in text for n in first), text
 
 
+# Wrong arguments of every function: texts write dtypes and shapes in one way.
+
+LEFT_OUT = ("set_", "use_", "_", "manual_seed", "seed", "load", "save", "compile", "from_file", "clear_", "autocast", "cond",
+            "initial_seed", "fork", "share_memory", "vmap", "get_file_path", "boolean_dispatch", "handle_torch_function",
+            "while_loop")
+
+
 def _functions():
-    ingot.zeros(1)
-    assert ingot.__all__
-    for space, module in (("ingot", ingot), ("F", F), ("Tensor", ingot.Tensor)):
+    assert ingot.__all__        # loads the late ones
+    for space, module in (("ingot", ingot), ("F", F), ("Tensor", ingot.Tensor), ("linalg", ingot.linalg), ("fft", ingot.fft),
+                          ("special", ingot.special)):
         for name, value in sorted(vars(module).items()):
-            if inspect.isfunction(value) and name[0] != "_" and (value.__module__ or "").startswith("ingot"):
+            if inspect.isfunction(value) and not name.startswith(LEFT_OUT) and (value.__module__ or "").startswith("ingot"):
                 yield f"{space}.{name}", value
 
 
-FUNCTIONS = dict(_functions())
+def _wrong_calls():
+    """Return (positional arguments, keywords) that few functions take."""
+    a, b, n, z = ingot.ones(2, 3), ingot.ones(3, 4, 5), ingot.tensor([1, 7, -9]), ingot.ones(())
+    d, e, c = ingot.ones(2, 3, dtype=ingot.float64), ingot.ones(0, 3), ingot.ones(2, 2, dtype=ingot.complex64)
+    return [((a, b), {}), ((n, n), {}), ((z, z), {}), ((a, d), {}), ((e, e), {}), ((c, a), {}), (((a, b), 5), {}),
+            ((a, "x"), {}), ((a, (7, 9)), {}), ((a, b, n), {}), ((a, 0, b), {}), ((a, 5, n, b), {}), ((b, (5, 6), (1,)), {}),
+            ((b, b, a), {}), ((b,), {}), ((c,), {}), ((a,), {"dim": 9}), ((a, a), {"reduction": "men"})]
+
+
+_IR_TEXT = re.compile(r"(?<![\w%'])(?:f16|f32|f64|bf16|i8|i16|i32|i64|u8|u16|u32|u64|c64|c128)\[|"
+                      r"(?:float|int|bool|complex)\d*\[\d+,\d")
+_SIZE = re.compile(r"\bSize\(")
+_TUPLE = re.compile(r"\bshapes?\b[^.;(]{0,25}(?<!\w)\(\d*,? ?[\d, ]*\)")
+_LONG_DTYPE = re.compile(r"(?<![(=.\w])(?:ingot|torch)\.(?:float|int|uint|bool|bfloat|complex)\d*\b")
+_LAYOUT = re.compile(r"\((?:N|B|T|C|\*|\.\.\.), [A-Z*.\w, ]+\)")
+OLD = _IR_TEXT, _SIZE, _TUPLE, _LONG_DTYPE, _LAYOUT
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_messages_write_dtypes_and_shapes_in_one_way():
+    told, texts = set(), 0
+    for name, fn in _functions():
+        for args, keywords in _wrong_calls():
+            try:
+                fn(*args, **keywords)
+            except IngotError as error:
+                texts += 1
+                text = str(error)
+                if any(pattern.search(text) for pattern in OLD):
+                    told.add(f"{name}: {text[:300]}")
+            except Exception:
+                continue
+    assert not told, "\n".join(sorted(told))
+    assert texts > 4000

@@ -223,7 +223,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_arithmetic_is_refused_with_the_way_out(name, kind):
     x = pair(kind)[0]
-    with pytest.raises(DTypeError, match=r"does not compute in ingot\.float8.*\.to\(ingot\.float32\)"):
+    with pytest.raises(DTypeError, match=r"does not compute in float8.*\.to\(ingot\.float32\)"):
         REFUSED[name](x)
     with pytest.raises(DTypeError, match="does not compute in"):
         jit.trace(REFUSED[name])(x)

@@ -36,7 +36,8 @@ def _infer_complex(re, im):
 
 def _check_parts(re, im):
     if dt.of(re) not in WHOLES or dt.of(re) is not dt.of(im):
-        raise DTypeError(f"complex takes two tensors of float32 or float64, got {dt.of(re)} and {dt.of(im)}; cast with .to()")
+        raise DTypeError(f"complex takes two tensors of float32 or float64, got {dt.of(re).name} and {dt.of(im).name}; cast "
+                         "with .to()")
 
 
 def _complex(re, im):

@@ -109,7 +109,7 @@ def reference(fn, widens=True, refuses="", real="", number=""):
         if refuses and kind in float8.KINDS:
             dt.refuse_float8(refuses, dt.from_numpy(kind))
         if real and kind.kind == "c":
-            raise DTypeError(f"{real} does not take complex numbers, got {kind}; take their real(), imag() or abs()")
+            raise DTypeError(f"{real} does not take complex numbers, got {kind.name}; take their real(), imag() or abs()")
         if number and kind.kind == "b":
             raise DTypeError(f"{number} does not take bool; cast with .to()")
         if widens and kind in (_BF16, _F16):

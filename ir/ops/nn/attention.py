@@ -37,7 +37,7 @@ def _infer_attention(q, k, v, mask, *, causal, scale):
     if not (q.dtype is k.dtype is v.dtype and q.dtype.is_floating_point):
         raise DTypeError(f"{subject} takes one floating point dtype; cast with .to()")
     if q.ndim < 3 or not q.ndim == k.ndim == v.ndim or q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1]:
-        raise ShapeError(f"{subject}: they are (..., heads, length, size) with the same batch, and k and v agree but in size")
+        raise ShapeError(f"{subject}: they are [..., heads, length, size] with the same batch, and k and v agree but in size")
     if q.shape[-1] != k.shape[-1]:
         raise ShapeError(f"{subject}: q and k must have one size in the last dimension")
     if q.shape[-3] != k.shape[-3] and (not k.shape[-3] or q.shape[-3] % k.shape[-3]):
@@ -89,7 +89,7 @@ def check_statistics(name, g, q, v, lse, delta):
     for what, x in (("lse", lse), ("delta", delta)):
         check_shape(x.shape, q.shape[:-1], f"{name} of {q}: {what}")
     if lse.dtype is not wide or delta.dtype is not wide:
-        raise DTypeError(f"{name} of {q} takes lse and delta in {wide}, got {lse} and {delta}")
+        raise DTypeError(f"{name} of {q} takes lse and delta in {wide.name}, got {lse} and {delta}")
 
 
 def _check_mask_grad(name, q, mask, mask_grad):
@@ -170,8 +170,8 @@ def _last_sum(x):
 def _infer_row_delta(g, out, g_lse):
     wide = dt.accumulator(g.dtype)
     if g.shape != out.shape or g.dtype is not out.dtype or g_lse.shape != g.shape[:-1] or g_lse.dtype is not wide:
-        raise ShapeError(f"row_delta takes two tensors of one shape and dtype and, in {wide}, a number for each of their rows, "
-                         f"got {g}, {out}, {g_lse}")
+        raise ShapeError(f"row_delta takes two tensors of one shape and dtype and, in {wide.name}, a number for each of their "
+                         f"rows, got {g}, {out}, {g_lse}")
     return g_lse
 
 

@@ -280,7 +280,7 @@ def _im2col(x, *, kernel, stride, padding, dilation):
 def _infer_col2im(columns, *, size, kernel, stride, padding, dilation):
     check_sizes(size, "fold: size")
     if columns.ndim != 3 or columns.shape[1] % prod(check_ints(kernel, "fold: kernel", least=1)):
-        raise ShapeError(f"fold takes columns (N, C * {prod(kernel)}, windows) for kernel {kernel}, got {columns}")
+        raise ShapeError(f"fold takes columns [N, C * {prod(kernel)}, windows] for kernel {kernel}, got {columns}")
     out = columns.with_shape((columns.shape[0], columns.shape[1] // prod(kernel), *size))
     counts = check_windows("fold", out, kernel, stride, padding, dilation)
     if prod(counts) != columns.shape[2]:

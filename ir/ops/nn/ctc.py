@@ -14,7 +14,7 @@ from ..core.shape import permute, reshape
 def _infer_ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
     wants_real_float("ctc_loss", log_probs)
     if log_probs.ndim != 3:
-        raise ShapeError(f"ctc_loss takes log probabilities (T, N, C), got {log_probs}")
+        raise ShapeError(f"ctc_loss takes log probabilities [T, N, C], got {log_probs}")
     _, batch, classes = log_probs.shape
     for x in (targets, input_lengths, target_lengths):
         if not x.dtype.is_integer:
@@ -40,7 +40,7 @@ def sequences(log_probs, targets, input_lengths, target_lengths):
     mine = np.arange(longest) < sizes[:, None]
     if targets.ndim == 1:
         if len(targets) != sizes.sum():
-            raise ShapeError(f"ctc_loss takes targets (N, S) or all {sizes.sum()} labels in one row, got {len(targets)}")
+            raise ShapeError(f"ctc_loss takes targets [N, S] or all {sizes.sum()} labels in one row, got {len(targets)}")
         rows = np.zeros(mine.shape, np.int64)
         rows[mine] = targets
         targets = rows

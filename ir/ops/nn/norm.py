@@ -335,7 +335,7 @@ def _check_channels(name, x, mean=None, var=None, **values):
     """Raise unless channel values have the input's dtype or its accumulator's."""
     wants_float(name, x)
     if x.ndim < 2:
-        raise ShapeError(f"{name} takes (N, C, ...), got {x}")
+        raise ShapeError(f"{name} takes [N, C, ...], got {x}")
     for which, v in (*values.items(), ("mean", mean), ("var", var)):
         if v is not None:
             kind = x.dtype if v.dtype is x.dtype else dt.accumulator(x.dtype)

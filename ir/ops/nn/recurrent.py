@@ -189,7 +189,7 @@ def _check(name, z, mask, states, w_hh, gates):
         raise ShapeError(f"{name} takes inputs (T, B, {gates} * H) and weights ({gates} * H, ...), got {z} and {w_hh}")
     hidden = w_hh.shape[0] // gates
     if mask is not None and (mask.shape != z.shape[:2] or mask.dtype is not dt.bool_):
-        raise ShapeError(f"{name} of {z} takes a mask (T, B) of bool, got {mask}")
+        raise ShapeError(f"{name} of {z} takes a mask [T, B] of bool, got {mask}")
     for what, state, size in states:
         if state.shape != (z.shape[1], size):
             raise ShapeError(f"{name}: the state {what} must have shape ({z.shape[1]}, {size}), got {state}")

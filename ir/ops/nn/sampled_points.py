@@ -25,7 +25,7 @@ def _checked(name, planes, indices, weights=None):
     if not planes.dtype.is_floating_point or not indices.dtype.is_integer:
         raise DTypeError(f"{name} takes floating point planes and integer places, got {planes} and {indices}")
     if planes.ndim < 2 or indices.ndim < 2 or planes.shape[0] != indices.shape[0] or indices.shape[1] == 0:
-        raise ShapeError(f"{name} takes planes (N, C, *size) and places (N, K, *points), with K of 1 or more, got {planes} and "
+        raise ShapeError(f"{name} takes planes [N, C, *size] and places [N, K, *points], with K of 1 or more, got {planes} and "
                          f"{indices}")
     if weights is not None and (weights.shape != indices.shape or weights.dtype is not planes.dtype):
         raise ShapeError(f"{name}: weights must be {list(indices.shape)} and of {planes.dtype.name}, got {weights}")

@@ -31,7 +31,7 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
     """Return the window counts of `x`, or raise an error for numbers or sizes that do not fit."""
     rank = x.ndim - 2
     if rank < 1 or not all(isinstance(v, tuple) and len(v) == rank for v in (kernel, stride, padding, dilation)):
-        raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
+        raise ShapeError(f"{name} of {x}: an input of shape [N, C, *spatial] needs kernel, stride, padding and dilation for "
                          f"each spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, "
                          f"dilation={dilation}")
     counts, padded = [], False

@@ -32,7 +32,7 @@ def blocks_of(channels: int, lanes: int) -> int:
 def _infer_to(x, *, lanes):
     check_int(lanes, "lanes", 1)
     if x.ndim < 2:
-        raise ShapeError(f"to_blocked takes (N, C, ...), got {x}")
+        raise ShapeError(f"to_blocked takes [N, C, ...], got {x}")
     return x.with_shape((x.shape[0], blocks_of(x.shape[1], lanes), *x.shape[2:], lanes))
 
 

@@ -46,7 +46,7 @@ def _record(name, plain, doc):
 
 def _infer_packed(x, *, padding, channels):
     if x.ndim < 3 or len(padding) != x.ndim - 2:
-        raise ShapeError(f"packed_image takes (N, C, *spatial) and padding for each spatial dimension, got {x} and {padding}")
+        raise ShapeError(f"packed_image takes [N, C, *spatial] and padding for each spatial dimension, got {x} and {padding}")
     for pair in padding:
         check_ints(pair, "padding", 2)
     check_int(channels, "channels", x.shape[1])

@@ -103,7 +103,7 @@ def window_counts_of(name, x, kernel, stride, dilation):
 
 def _check_windows(name, x, stride, dilation):
     if x.dtype is not dt.uint8 or x.ndim != 4:
-        raise DTypeError(f"{name} takes images (N, H, W, C) of uint8, got {x}")
+        raise DTypeError(f"{name} takes images [N, H, W, C] of uint8, got {x}")
     check_ints(stride, f"{name}: stride", 2, 1, _MOST_STEP)
     check_ints(dilation, f"{name}: dilation", 2, 1, _MOST_STEP)
 

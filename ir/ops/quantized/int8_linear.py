@@ -85,7 +85,7 @@ def _infer_layer(z, mask, h, c, weight, scale, bias, *, layer, reverse):
     if (layer == "lstm") != (c is not None) or (c is not None and c != h):
         raise ShapeError(f"recurrent_int8: cells like the state {h} belong to an lstm, got a {layer} with {c}")
     if mask is not None and (mask.shape != z.shape[:2] or mask.dtype is not dt.bool_):
-        raise ShapeError(f"recurrent_int8 of {z} takes a mask (T, B) of bool, got {mask}")
+        raise ShapeError(f"recurrent_int8 of {z} takes a mask [T, B] of bool, got {mask}")
     _infer(h, weight, scale, bias)
     if z.dtype is not dt.float32:
         raise DTypeError(f"recurrent_int8 takes an input of float32, got {z}")

@@ -113,7 +113,7 @@ def _results_of(step, inputs, env):
     except Exception as e:
         if type(e).__module__.partition(".")[0] == _PACKAGE or is_interrupt(e, of_user=True):     # of ingot, or from a signal
             raise
-        types = ", ".join([f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
+        types = ", ".join([f"{x.dtype.name}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
         raise FileError(f"ONNX operator {step.call.kind} of ({types}) cannot be computed: {type(e).__name__}: {e}") from e
 
 

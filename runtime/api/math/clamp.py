@@ -28,7 +28,7 @@ def clamp(input, min=None, max=None, *, out=None):
     min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
     d = result_type(input, *[b for b in (min, max) if b is not None])
     if d.is_complex:
-        raise DTypeError(f"clamp takes real types, got {d}: complex numbers have no order")
+        raise DTypeError(f"clamp takes real types, got {d.name}: complex numbers have no order")
     x, tensors = to_dtype(input, d), [isinstance(b, Tensor) for b in (min, max)]
     if not any(tensors):
         x = _between(x, min, max, d)
@@ -106,8 +106,8 @@ def _bound(x, bound, d, passes):
     if d.is_integer:
         low, high = dt.int_range(d)
         if bound > high if passes is ew.lt else bound < low:
-            raise ArgumentError(f"clamp: no {d} value is {'>=' if passes is ew.lt else '<='} the bound {bound}; {d} holds "
-                                f"{low} to {high}")
+            raise ArgumentError(f"clamp: no {d.name} value is {'>=' if passes is ew.lt else '<='} the bound {bound}; {d.name} "
+                                f"holds {low} to {high}")
         bound = low if bound < low else high if bound > high else bound
     return ew.where.call(passes(x, bound), bound, x)      # nan passes no bound
 

@@ -212,7 +212,7 @@ def _within(alpha, d):
     if not d.is_signed and -info.max <= alpha < 0:
         return alpha + info.max + 1
     if not info.min <= alpha <= info.max:
-        raise DTypeError(f"alpha={alpha} is no number of {d}")
+        raise DTypeError(f"alpha={alpha} is no number of {d.name}")
     return alpha
 
 

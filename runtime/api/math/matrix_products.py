@@ -228,7 +228,7 @@ def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
         return in_older_order(addr, (input, vec1, vec2, *older), 3, out, beta=beta, alpha=alpha)
     d = result_type(input, vec1, vec2)
     if d.is_integer and (isinstance(alpha, float) or isinstance(beta, float)):
-        raise DTypeError(f"addr: alpha and beta must be integers for {d} tensors")
+        raise DTypeError(f"addr: alpha and beta must be integers for {d.name} tensors")
     wide = dt.accumulator(d)
     product = outer(to_dtype(vec1, wide), to_dtype(vec2, wide))
     result = _accumulate(to_dtype(input, wide), product, beta, alpha, None, "addr")

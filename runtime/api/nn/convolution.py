@@ -98,7 +98,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 def conv_tbc(input, weight, bias, pad=0):
     """Convolve over the first dim of (time, batch, channels); weight (kernel, in, out)."""
     if input.ndim != 3 or weight.ndim != 3:
-        raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight (kernel, in, out), got {input.aval} "
+        raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight [kernel, in, out], got {input.aval} "
                          f"and {weight.aval}")
     out = _convolve(1, permute(input, dims=(1, 2, 0)), permute(weight, dims=(2, 1, 0)), bias, 1, pad, 1, 1)
     return permute(out, dims=(2, 0, 1))

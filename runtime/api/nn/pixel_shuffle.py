@@ -9,7 +9,7 @@ from ..register.register import api
 
 def _image(input, name):
     if input.ndim < 3:
-        raise ShapeError(f"{name} takes (..., C, H, W), got {input.aval}")
+        raise ShapeError(f"{name} takes [..., C, H, W], got {input.aval}")
     return tuple(input.shape[:-3]), tuple(input.shape[-3:])
 
 
@@ -48,7 +48,7 @@ def pixel_unshuffle(input, downscale_factor):
 def channel_shuffle(input, groups):
     """Interleave the channels (dim 1) of `groups` groups."""
     if input.ndim < 3:
-        raise ShapeError(f"channel_shuffle takes (N, C, *spatial), got {input.aval}")
+        raise ShapeError(f"channel_shuffle takes [N, C, *spatial], got {input.aval}")
     n, c, *sizes = input.shape
     if groups < 1 or c % groups:
         raise ArgumentError(f"channel_shuffle of {input.aval}: the channels must be divisible by groups={groups}")

@@ -28,7 +28,7 @@ def float_dtype(dtype, takes_complex=False) -> dt.DType:
     """Return the given dtype, or the default; raise unless it is floating point, or complex if allowed."""
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not (d.is_floating_point or (takes_complex and d.is_complex)):
-        raise DTypeError(f"random floats are made in floating point dtypes, not in {d}; use randint")
+        raise DTypeError(f"random floats are made in floating point dtypes, not in {d.name}; use randint")
     return d
 
 

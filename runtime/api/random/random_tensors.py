@@ -100,7 +100,8 @@ def check_range(name, low, high, d):
         return
     first, last = (0, 1) if d is dt.bool_ else dt.int_range(d)
     if low < high and (low < first or high - 1 > last):
-        raise ArgumentError(f"{name}: integers from {low} to {high - 1} are not all ones of {d}, which holds {first} to {last}")
+        raise ArgumentError(f"{name}: integers from {low} to {high - 1} are not all ones of {d.name}, which holds {first} to "
+                            f"{last}")
 
 
 @api(method=False)
@@ -130,7 +131,7 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
     d = dt.as_dtype(dtype or dt.int64)
     if d.is_complex or n > exact_end(d):
-        raise ArgumentError(f"randperm: {d} does not hold all integers from 0 to {n - 1}; use a wider dtype")
+        raise ArgumentError(f"randperm: {d.name} does not hold all integers from 0 to {n - 1}; use a wider dtype")
     noise = next_drawn(rn.randint, generator, device, shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
     order = argsort.call(noise, dim=0, descending=False)
     return finish(to_dtype(order, d), out, requires_grad, "randperm", device, pin_memory)

@@ -19,7 +19,7 @@ class finfo:
     def __init__(self, type=None):
         d = Defaults.dtype if type is None else dt.as_dtype(type)
         if not d.is_inexact:
-            raise DTypeError(f"finfo takes a floating point dtype, got {d}; use iinfo")
+            raise DTypeError(f"finfo takes a floating point dtype, got {d.name}; use iinfo")
         about = dt.finfo(d)
         self.bits = about.bits
         self.dtype = about.dtype.name
@@ -48,7 +48,7 @@ class iinfo:
     def __init__(self, type):
         d = dt.as_dtype(type)
         if not d.is_integer:
-            raise DTypeError(f"iinfo takes an integer dtype, got {d}" + ("; use finfo" if d.is_inexact else ""))
+            raise DTypeError(f"iinfo takes an integer dtype, got {d.name}" + ("; use finfo" if d.is_inexact else ""))
         about = np.iinfo(d.np)
         self.bits, self.max, self.min, self.dtype = about.bits, int(about.max), int(about.min), d.name
 

@@ -83,7 +83,7 @@ def as_operand(x, name: str):
 def check_factor(factor, d, name: str):
     """Raise if a complex number would scale part of a sum of real numbers."""
     if isinstance(factor, complex) and not d.is_complex:
-        raise DTypeError(f"{name}: a factor of {d} tensors is real, got {factor}")
+        raise DTypeError(f"{name}: a factor of {d.name} tensors is real, got {factor}")
 
 
 def need_tensors(name: str, *xs):

@@ -60,7 +60,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
         i = i.reshape(0 if size is None else len(size) - v.ndim + 1, 0)
     v = v if v.ndim else v.reshape(1)
     if i.ndim != 2 or i.shape[1] != v.shape[0]:
-        raise ShapeError(f"sparse_coo_tensor takes indices of shape (dims, entries) and one value for each entry, got "
+        raise ShapeError(f"sparse_coo_tensor takes indices of shape [dims, entries] and one value for each entry, got "
                          f"{i.aval} and {v.aval}")
     if size is None:
         largest = i.amax(1).tolist() if i.numel() else [-1] * i.shape[0]

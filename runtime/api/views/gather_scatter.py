@@ -214,7 +214,7 @@ def _with_slices(input, dim, index, source, accumulate, name):
     wanted, given = shape[:d] + shape_of(at[-1]) + shape[d + 1:], shape_of(source)
     if given != wanted:
         if given or math.prod(wanted) != 1:
-            raise ShapeError(f"{name}: the source {source.aval} must have the shape {wanted} of the indexed slices")
+            raise ShapeError(f"{name}: the source {source.aval} must have the shape {list(wanted)} of the indexed slices")
         source = sh.reshape(source, shape=wanted)
     return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
 

@@ -111,7 +111,7 @@ def _ends(start, end, dtype, out) -> tuple:
     if complex in map(type, ends):
         d = number_dtype(1j) if dtype is None and out is None else d
         if not d.is_complex:
-            raise DTypeError(f"linspace between complex numbers gives complex ones, not {d}")
+            raise DTypeError(f"linspace between complex numbers gives complex ones, not {d.name}")
     return d, *(map(as_int, ends) if d.is_integer else ends)
 
 

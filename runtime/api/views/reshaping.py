@@ -112,10 +112,10 @@ def _view_as_dtype(x, dtype):
     d = dt.as_dtype(dtype)
     if d.itemsize != x.dtype.itemsize:
         if not sh.has_whole_elements(x._a, d):
-            raise ShapeError(f"a view of {x.aval} as {d} changes the element size: it needs a contiguous last dimension, and "
-                             f"rows that begin at whole elements of {d.itemsize} bytes; the strides are {x.stride()}")
+            raise ShapeError(f"a view of {x.aval} as {d.name} changes the element size: it needs a contiguous last dimension, "
+                             f"and rows that begin at whole elements of {d.itemsize} bytes; the strides are {x.stride()}")
         if address_of(x._a) % d.itemsize:
-            raise ShapeError(f"a view of {x.aval} as {d}: it does not begin at a whole element of {d.itemsize} bytes")
+            raise ShapeError(f"a view of {x.aval} as {d.name}: it does not begin at a whole element of {d.itemsize} bytes")
     return sh.bitcast(x, dtype=d)
 
 

@@ -109,10 +109,11 @@ def _check_inputs(query, key, value):
     """Raise unless keys and values have one length, and the batch of the queries."""
     shapes = [tuple(x.shape) for x in (query, key, value)]
     if len(shapes[0]) not in (2, 3) or any(len(s) != len(shapes[0]) for s in shapes):
-        raise ShapeError("multi-head attention takes query, key and value of 3 dimensions, or of 2 without a batch, got shapes "
-                         f"{', '.join(map(str, shapes))}")
+        raise ShapeError("multi-head attention takes query, key and value of 3 dimensions, or of 2 without a batch, got "
+                         f"{', '.join(str(x.aval) for x in (query, key, value))}")
     if shapes[1][:-1] != shapes[2][:-1] or shapes[0][1:-1] != shapes[1][1:-1]:
-        raise ShapeError(f"multi-head attention takes (L, N, E), (S, N, E) and (S, N, E), got {', '.join(map(str, shapes))}")
+        raise ShapeError(f"multi-head attention takes [L, N, E], [S, N, E] and [S, N, E], got "
+                         f"{', '.join(str(x.aval) for x in (query, key, value))}")
 
 
 def _check_masks(attn_mask, key_padding_mask, lengths, batch, heads):

@@ -25,7 +25,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Add columns (N, C * kernel, windows) into images of `output_size`: the adjoint of unfold."""
     if not isinstance(input, Tensor) or input.ndim not in (2, 3):
-        raise ShapeError(f"fold takes columns (N, C * kernel, windows) or without N, got {getattr(input, 'aval', type(input))}")
+        raise ShapeError(f"fold takes columns [N, C * kernel, windows] or without N, got {getattr(input, 'aval', type(input))}")
     added = input.ndim == 2
     x = input.reshape(1, *input.shape) if added else input
     size = per_dim(output_size, 2, "fold", "output_size")

@@ -73,7 +73,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         bags, size = input.shape
         offsets = FUNCTIONS["arange"](bags, device=input.device) * size
     elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
-        raise ShapeError(f"embedding_bag takes an input (B, N), or (N,) with offsets (B,), got {input.aval} and offsets "
+        raise ShapeError(f"embedding_bag takes an input [B, N], or [N] with offsets [B], got {input.aval} and offsets "
                          f"{None if offsets is None else offsets.aval}")
     elif include_last_offset and not shape_of(offsets)[0]:
         raise ShapeError("embedding_bag with include_last_offset takes one offset at least")

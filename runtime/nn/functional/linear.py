@@ -33,7 +33,7 @@ def bilinear(input1, input2, weight, bias=None):
     """Return the sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
     if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or \
             (input1.shape[-1], input2.shape[-1]) != weight.shape[1:]:
-        raise ShapeError(f"bilinear takes inputs (*, in1) and (*, in2) and a weight (out, in1, in2), got {input1.aval}, "
+        raise ShapeError(f"bilinear takes inputs [*, in1] and [*, in2] and a weight [out, in1, in2], got {input1.aval}, "
                          f"{input2.aval} and {weight.aval}")
     outs, first, second = weight.shape
     rows = products.rows_of(input1.shape)

@@ -183,7 +183,7 @@ def _batched(input, target, name):
     if input.ndim == 1 and target.ndim == 0:
         return reshape(input, shape=(1, *input.shape)), reshape(target, shape=(1,))
     if input.ndim < 2:
-        raise ShapeError(f"{name} takes an input (C,) or (N, C, ...), got {input.aval} with target {target.aval}")
+        raise ShapeError(f"{name} takes an input [C] or [N, C, ...], got {input.aval} with target {target.aval}")
     return input, target
 
 
@@ -386,7 +386,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim or target.ndim > 1:
-        raise ShapeError(f"cosine_embedding_loss takes inputs (N, D) with a target (N,) or (D,) with (), got {input1.aval}, "
+        raise ShapeError(f"cosine_embedding_loss takes inputs [N, D] with a target [N] or [D] with [], got {input1.aval}, "
                          f"{input2.aval}, {target.aval}")
     eps = 1e-12
     dot = (input1 * input2).sum(-1)
@@ -420,7 +420,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Sum max(0, 1 - (x[true] - x[wrong])) over pairs of a true and a wrong class; each row of targets ends at the first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     if input.shape != target.shape or input.ndim > 2:
-        raise ShapeError(f"multilabel_margin_loss takes an input and a target (N, C) or (C,), got {input.aval}, {target.aval}")
+        raise ShapeError(f"multilabel_margin_loss takes an input and a target [N, C] or [C], got {input.aval}, {target.aval}")
     n = input.shape[-1] if input.ndim else 1
     x, y = input.reshape(-1, n), target.reshape(-1, n)
     listed = to_dtype(FUNCTIONS["cumsum"](to_dtype(y < 0, dt.int64), 1) == 0, x.dtype)

@@ -106,7 +106,7 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
             counter.add_(1)
         return _empty_result(x, weight, bias)
     if x.ndim < 2:
-        raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
+        raise ShapeError(f"batch_norm takes [N, C, ...], got {x.aval}")
     channels = shape_of(x)[1]
     _check_statistics("batch_norm", x, channels, running_mean=running_mean, running_var=running_var)
     if not training:

@@ -31,7 +31,7 @@ def pad(input, pad, mode="constant", value=None):
     low, high = edges(input, pad, "pad")
     pairs = len(pad) // 2
     if not 1 <= pairs <= 3 or input.ndim not in (pairs + 1, pairs + 2):
-        raise ShapeError(f"pad with mode '{mode}' is over the last 1 to 3 dimensions of (N, C, *spatial) or (C, *spatial), got "
+        raise ShapeError(f"pad with mode '{mode}' is over the last 1 to 3 dimensions of [N, C, *spatial] or [C, *spatial], got "
                          f"{input.aval} and pad {tuple(pad)}")
     _check_border(input, low, high, mode)
     if mode == "replicate" or (mode == "reflect" and pairs < 3):

@@ -63,7 +63,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise ArgumentError(f"interpolate: antialias goes with bilinear and bicubic, not '{mode}'")
     sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
     if any(n < 1 for n in sizes):
-        raise ShapeError(f"interpolate of {input.aval}: the result would have the spatial size {sizes}")
+        raise ShapeError(f"interpolate of {input.aval}: the result would have the spatial size {list(sizes)}")
     kind = _MODES.get(mode, mode) + ("-smooth" if antialias else "")
     if mode == "area":
         scales = (None,) * len(sizes)
@@ -127,7 +127,7 @@ def affine_grid(theta, size, align_corners=None):
     size = tuple(as_int(n) for n in size)
     rank = len(size) - 2
     if rank not in (2, 3) or theta.shape != (size[0], rank, rank + 1):
-        raise ShapeError(f"affine_grid takes theta (N, 2, 3) with size (N, C, H, W), or (N, 3, 4) with (N, C, D, H, W), got "
+        raise ShapeError(f"affine_grid takes theta [N, 2, 3] with size [N, C, H, W], or [N, 3, 4] with [N, C, D, H, W], got "
                          f"{theta.aval} and {size}")
     if any(n < 1 for n in size):
         raise ShapeError(f"affine_grid: size must be positive, got {size}")

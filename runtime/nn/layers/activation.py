@@ -120,7 +120,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         if input.ndim not in (3, 4):
-            raise ShapeError(f"Softmax2d takes (N, C, H, W) or (C, H, W), got {input.aval}")
+            raise ShapeError(f"Softmax2d takes [N, C, H, W] or [C, H, W], got {input.aval}")
         return F.softmax(input, -3)
 
 

@@ -56,7 +56,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input, target):
         single = target.ndim == 0
         if target.ndim > 1 or input.ndim != target.ndim + 1:
-            raise ShapeError(f"AdaptiveLogSoftmaxWithLoss takes (N, in_features) and (N,), or (in_features,) and (), got "
+            raise ShapeError(f"AdaptiveLogSoftmaxWithLoss takes [N, in_features] and [N], or [in_features] and [], got "
                              f"{input.aval} and {target.aval}")
         x, y = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
         if x.shape[0] != y.shape[0]:

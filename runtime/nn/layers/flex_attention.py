@@ -277,7 +277,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
 
 def _check(query, key, value, block_mask, enable_gqa):
     if not query.ndim == key.ndim == value.ndim == 4:
-        raise ShapeError(f"flex_attention takes (B, H, L, E), got {query.aval}, {key.aval}, {value.aval}")
+        raise ShapeError(f"flex_attention takes [B, H, L, E], got {query.aval}, {key.aval}, {value.aval}")
     heads, of_keys = shape_of(query)[1], shape_of(key)[1]
     if heads != of_keys and (not enable_gqa or heads % of_keys):
         raise ShapeError(f"flex_attention: {heads} heads of queries and {of_keys} of keys; pass enable_gqa=True where the "

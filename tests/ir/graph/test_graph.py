@@ -179,7 +179,7 @@ def broken_graphs():
     wrong = Node(ew.mul, (x, 2.0), {}, [Aval((2, 4), F32)], multi=False, line=("model.py", 7))
     foreign = Node(Op("nowhere", *[None] * 4), (x,), {}, [x.aval], multi=False)
     yield "used before it is defined", Graph("g", g.inputs, (add, mul, expand), (add.output,))
-    yield r"declared type f32\[2,4\].*model.py:7", Graph("g", g.inputs, (wrong,), (wrong.output,))
+    yield r"declared type float32\[2, 4\].*model.py:7", Graph("g", g.inputs, (wrong,), (wrong.output,))
     yield "defined twice", Graph("g", g.inputs, (mul, mul), (mul.output,))
     yield "nowhere is not recorded", Graph("g", g.inputs, (foreign,), (foreign.output,))
     yield "takes 1 operand, got 2", Graph("g", g.inputs, (Node(ew.neg, (x, x), {}, [x.aval], multi=False),), ())
@@ -276,7 +276,7 @@ def test_the_interpreter_leaves_its_inputs_alone_and_returns_the_updates():
 def test_the_interpreter_checks_its_inputs():
     with pytest.raises(GraphError, match="takes 2 arrays"):
         interpret(small(), [])
-    with pytest.raises(GraphError, match=r"%b of graph small is f32\[3\], got an array of f64\[3\]"):
+    with pytest.raises(GraphError, match=r"%b of graph small is float32\[3\], got an array of float64\[3\]"):
         interpret(small(), [np.ones((2, 3), np.float32), np.ones(3)])
 
 

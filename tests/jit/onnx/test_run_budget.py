@@ -113,7 +113,7 @@ def test_results_have_one_limit_while_they_are_alive(operators):
 
 def test_the_limit_is_a_setting():
     data = hostile_onnx.model(hostile_onnx.node("Pad", ["x", "p"], ["y"]), p=hostile_onnx.whole(1 << 19, 0))
-    with pytest.raises(FileError, match=r"a result f32\[524290\] of pad takes .* INGOT_READ_LIMIT to more than 1 "), \
+    with pytest.raises(FileError, match=r"a result float32\[524290\] of pad takes .* INGOT_READ_LIMIT to more than 1 "), \
             config.override(read_limit=1):
         jit.from_onnx(data)(ingot.ones(2))
     with config.override(read_limit=3):

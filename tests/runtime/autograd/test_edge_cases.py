@@ -179,7 +179,7 @@ def after_accumulation(hook):
 REFUSED = {
     "a pack hook that writes": (lambda: packed_by(overwritten), "pack hook .* wrote in place"),
     "a hook after accumulation that returns": (lambda: after_accumulation(lambda t: t.grad), "must return None"),
-    "integers as data": (lambda: setattr(leaf(1, 2), "data", ingot.tensor([1, 2])), "floating point or complex, got ingot.int"),
+    "integers as data": (lambda: setattr(leaf(1, 2), "data", ingot.tensor([1, 2])), "floating point or complex, got int"),
     "itself as grad": (lambda: [setattr(x, "grad", x) for x in [leaf(1, 2)]], "own grad"),
     "no inputs of grad": (lambda: grad(leaf(1).sum(), []), "inputs cannot be empty"),
     "no inputs of backward": (lambda: leaf(1).sum().backward(inputs=[]), "inputs cannot be empty"),

@@ -283,7 +283,7 @@ def test_once_differentiable():
 @pytest.mark.parametrize("returned, message", [
     (lambda g: (g, g), "incorrect number of gradients"),
     (lambda g: (), "incorrect number of gradients"),
-    (lambda g: ingot.ones(5, dtype=ingot.float64), r"got shape \(5,\)"),
+    (lambda g: ingot.ones(5, dtype=ingot.float64), r"got shape \[5\]"),
     (lambda g: 3.0, "expected a tensor or None"),
 ])
 def test_wrong_gradients_are_named(returned, message):

@@ -99,7 +99,7 @@ def test_lengths_of_scans():
 @pytest.mark.parametrize("call, words", [
     (lambda x: ops.scan(lambda c, x: c, x[0], x), "pair"),
     (lambda x: ops.scan(lambda c, x: ((c, c), x), x[0], x), "carry like init"),
-    (lambda x: ops.scan(lambda c, x: (c.float(), x), x[0], x), r"f32\[2\] instead of f64\[2\]"),
+    (lambda x: ops.scan(lambda c, x: (c.float(), x), x[0], x), r"float32\[2\] instead of float64\[2\]"),
     (lambda x: ops.scan(lambda c, x: (c.sum(), x), x[0], x), "leaf 0"),
     (lambda x: ops.scan(accumulate, [], x), "init is a tensor"),
     (lambda x: ops.scan(accumulate, x[0], x, length=2), "3 slices"),

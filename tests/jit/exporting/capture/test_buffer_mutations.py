@@ -137,7 +137,7 @@ REFUSED = {
     "read": (lambda m, x: x * 2 if m.n.item() > 1 else x, "or on buffers that are written"),
     "a branch": (lambda m, x: ingot.cond(m.n > 2, lambda: m.k.add_(1), lambda: m.k * 1), "a branch of cond writes"),
     "no buffer": (lambda m, x: x + m.plain.add_(1), "register_buffer"),
-    "another kind": (lambda m, x: setattr(m, "n", ingot.zeros(3)) or x, r"the buffer n of f32\[\] becomes f32\[3\]"),
+    "another kind": (lambda m, x: setattr(m, "n", ingot.zeros(3)) or x, r"the buffer n of float32\[\] becomes float32\[3\]"),
     "removed": (lambda m, x: setattr(m, "n", None) or x, "is removed"),
     "of several": (lambda m, x: setattr(m, "k", x * 2) or x, "several modules hold"),
 }

@@ -140,7 +140,7 @@ class Counts(nn.Module):
     (nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)), None, r"random numbers.*eval\(\)"),
     (nn.BatchNorm1d(6), None, r"writes to .*eval\(\)"),
     (Counts(), None, "writes to calls"), (Calls(), None, r"writes to self\.calls \(in .*test_writer.py:\d+"),
-    (lambda x: x.add_(1), None, r"writes to an argument, a tensor of f32\[4,6\] at .*test_writer.py:\d+.*x.clone\(\)"),
+    (lambda x: x.add_(1), None, r"writes to an argument, a tensor of float32\[4, 6\] at .*test_writer.py:\d+.*x.clone\(\)"),
     (lambda x: x[1:].zero_() + x.sum(), None, "writes to an argument"),
     (lambda x: 3, None, "no tensor"),
     (lambda x: x.reshape(4, 6) + 1, {"x": {0: "batch"}}, r"batch cannot change.*test_writer.py:\d+"),

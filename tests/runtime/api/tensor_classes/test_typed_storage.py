@@ -99,7 +99,7 @@ def test_tensors_of_storages_have_their_dtype():
         for dtype in (None, ingot.int16):
             found = make(t.storage(), dtype=dtype)
             assert found.dtype is ingot.int16 and found.tolist() == [1, 2, 300]
-        with pytest.raises(RuntimeError, match=r"storage of ingot\.int16"):
+        with pytest.raises(RuntimeError, match=r"storage of int16"):
             make(t.storage(), dtype=ingot.float32)
         assert make(t.untyped_storage(), dtype=ingot.int16).tolist() == [1, 2, 300]
         assert make(t.untyped_storage()).tolist() == [1, 0, 2, 0, 44, 1] and make(t.untyped_storage()).dtype is ingot.uint8

@@ -182,7 +182,7 @@ def test_where_results_go():
     (lambda: ingot.tensor([[[1.0], [2.0]], [[3.0], [4.0, 5.0]]]), ValueError, r"length 1 at dim 2 \(got 2\)"),
     (lambda: ingot.tensor([np.ones(2), np.ones(3)]), ValueError, r"expected sequence of length 2 at dim 1 \(got 3\)"),
     (lambda: ingot.tensor([[1, 2], 3]), TypeError, "sequences stand beside numbers at dim 1"),
-    (lambda: ingot.tensor([ingot.ones(2), ingot.ones(2)]), ValueError, "^cannot .* for one number, got f32.2.; ingot.stack"),
+    (lambda: ingot.tensor([ingot.ones(2), ingot.ones(2)]), ValueError, "^cannot .* one number, got float32.2.; ingot.stack"),
     (lambda: ingot.zeros(-1), RuntimeError, "negative"),
     (lambda: ingot.zeros(2.5), TypeError, "integers"),
     (lambda: ingot.eye(2.0), TypeError, r"sizes of eye\(\) must be an integer"),

@@ -162,7 +162,7 @@ PARAMS = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finis
     ({"dtype": by_name("float64")}, r"dtype must be one of ingot\.uint8, ingot\.float32")])
 def test_wrong_operands_raise(change, words):
     operands = {**GOOD, **{k: v for k, v in change.items() if k in GOOD}}
-    assert str(conv_int8.infer(*GOOD.values(), **PARAMS)) == "u8[1,3,3,20]"
+    assert str(conv_int8.infer(*GOOD.values(), **PARAMS)) == "uint8[1, 3, 3, 20]"
     with pytest.raises(IngotError, match=words):
         conv_int8.infer(*operands.values(), **{**PARAMS, **{k: v for k, v in change.items() if k not in GOOD}})
 

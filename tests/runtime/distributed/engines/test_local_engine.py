@@ -425,6 +425,6 @@ def test_the_folder_of_stores_belongs_to_this_user_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("engine", ["abc", "LOCAL"])
 def test_an_engine_that_does_not_exist_is_an_error(engine, monkeypatch):
     monkeypatch.setenv("INGOT_ENGINE", engine)
-    with pytest.raises(ValueError, match="INGOT_ENGINE is one of local, "):
+    with pytest.raises(ValueError, match="INGOT_ENGINE must be one of 'local', "):
         dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
     assert not dist.is_initialized()
