@@ -11,6 +11,7 @@ from html import escape
 LINES, COLUMNS = 30, 100         # of a repr
 HTML_ROWS, HTML_LINES = 100, 200      # of a table and of a text in a notebook
 _HTML_COLUMNS = 400
+_PRE = "max-height: 32em; overflow: auto; white-space: pre; font-family: monospace"      # (notebooks wrap lines otherwise)
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -72,8 +73,8 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Iterabl
     words = frozenset(left)
 
     def line(row, tag):
-        return "".join([f"<{tag} style='text-align: {'left' if i in words else 'right'}'>{markup(clipped(str(c), 160))}</{tag}>"
-                        for i, c in enumerate(row)])
+        return "".join([f"<{tag} style='text-align: {'left' if i in words else 'right; white-space: nowrap'}'>"
+                        f"{markup(clipped(str(c), 160))}</{tag}>" for i, c in enumerate(row)])
 
     body = "".join([f"<tr>{line(row, 'td')}</tr>" for row in rows[:HTML_ROWS]])
     hidden = len(rows) - HTML_ROWS
@@ -89,4 +90,4 @@ def html_text(text: str, way: str = "", title: str = "") -> str:
     below = f"<p>{counted(hidden, 'more line')}: <code>{markup(way)}</code> shows all of it</p>" if hidden > 0 else ""
     shown = "\n".join([clipped(line, _HTML_COLUMNS) for line in lines[:HTML_LINES]])
     above = f"<p>{markup(title)}</p>" if title else ""
-    return f"<div>{above}<pre style='max-height: 32em; overflow: auto'>{markup(shown)}</pre>{below}</div>"
+    return f"<div>{above}<pre style='{_PRE}'>{markup(shown)}</pre>{below}</div>"

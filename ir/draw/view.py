@@ -73,7 +73,8 @@ def _quoted(text):
 
 # SVG.
 
-_TALL = 1.7          # a drawing taller than this many times its width is cut into columns,
+_LOW = 900           # a drawing of this height is in one column;
+_TALL = 1.7          # one that is higher, and taller than this many times its width, is cut into columns,
 _SHAPE = 1.1         # as many as bring it to this ratio,
 _MOST_COLUMNS = 40   # or this many
 _COLUMN_GAP = 56
@@ -162,7 +163,7 @@ class _Column:
 def _columns(items):
     """Lay all items out in one column, or in as many as make the drawing about as wide as high."""
     whole = _Column(items)
-    if whole.height <= _TALL * whole.width:
+    if whole.height <= max(_LOW, _TALL * whole.width):
         return [whole]
     columns, count = [whole], max(2, int(math.sqrt(whole.height / _SHAPE / (whole.width + _COLUMN_GAP))))
     while count <= _MOST_COLUMNS:

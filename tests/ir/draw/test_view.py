@@ -70,6 +70,11 @@ def test_tall_graphs_are_cut_into_columns():
     assert all(tags.count(t) == 2 for t in set(tags) - {"%x"}), "a tag has its twin"
 
 
+def test_short_graphs_stay_in_one_column():
+    root = ElementTree.fromstring(svg(deep(4)))
+    assert "continued" not in words(svg(deep(4))) and float(root.get("height")) < 1000
+
+
 def test_groups_are_shaded_and_named():
     g = graph_of(TEXT)
     groups = {"kernel 0": g.nodes[1:3], "kernel 1": g.nodes[3:]}
