@@ -57,7 +57,8 @@ def _problem(parameters, args, kwargs, also) -> str:
                and p.name not in kwargs and p not in positional[:len(args)]]
     if not missing:
         return ""
-    return f"missing {len(missing)} required argument{'s' * (len(missing) != 1)}: {', '.join(map(repr, missing))}"
+    kind = "positional" if all(p.kind is not p.KEYWORD_ONLY for p in parameters if p.name in missing) else "keyword-only"
+    return f"missing {len(missing)} required {kind} argument{'s' * (len(missing) != 1)}: {', '.join(map(repr, missing))}"
 
 
 def signature_text(name: str, parameters) -> str:

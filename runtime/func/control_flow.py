@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 from ..state.mode import tls
 
 
-@api(method=False)
+@api(method=False, checked=False)
 def cond(pred, true_fn, false_fn, operands=()) -> Any:
     """Return true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
     if recorder := _recorder_of(pred):
@@ -20,7 +20,7 @@ def cond(pred, true_fn, false_fn, operands=()) -> Any:
     return true_fn(*operands) if bool(pred) else false_fn(*operands)
 
 
-@api(method=False)
+@api(method=False, checked=False)
 def while_loop(cond_fn, body_fn, carried_inputs) -> tuple:
     """Repeat carried = body_fn(*carried) while cond_fn(*carried) is true; return the last values as a tuple."""
     carried = tuple(carried_inputs)

@@ -29,4 +29,4 @@ def _dir(tensor) -> list:
 for _name, _instead in INSTEAD.items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, AbsentMethod(_name, _instead))
-Tensor.__dir__ = _dir       # type: ignore[method-assign]
+Tensor.__dir__ = _dir       # type: ignore[assignment,method-assign]

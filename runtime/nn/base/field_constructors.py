@@ -14,7 +14,9 @@ def field_values(module, fields, args, kwargs) -> dict:
     by_position, kind = dict(zip(names, args)), type(module).__name__
     values = {**dict(fields), **by_position, **kwargs}
     if len(args) > len(names) or len(values) > len(names) or by_position.keys() & kwargs or REQUIRED in values.values():
-        raise call_error(kind, _parameters(fields), args, kwargs)
+        refused = call_error(kind, _parameters(fields), args, kwargs)
+        if refused is not None:
+            raise refused
     return values
 
 

@@ -31,8 +31,8 @@ def test_arguments_without_parameters_are_refused_with_advice():
     net = ingot.nn.Sequential(ingot.nn.Linear(2, 2))
     gone = net.parameters()
     optim.SGD(gone, lr=0.1)
-    for given, message in ((gone, "a generator, as net.parameters"),
-                           (net, r"got Linear; pass the \.parameters\(\) of a module"),
+    for given, message in ((gone, "a generator that was read before"),
+                           (net, r"params\[0\] is Linear; pass the \.parameters\(\) of a module"),
                            (net[0], r"pass its \.parameters")):
         with pytest.raises((ValueError, TypeError), match=message):
             optim.SGD(given, lr=0.1)
