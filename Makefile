@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Processes that share the tests; `make test ARGS="-n 0"` runs them in one.
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .PHONY: help test test-peers peers test-slow test-mpi test-ptx test-gpu lint types demo bench stubs clean
 
 help:
-	@echo "make demo       install, then show the main job end to end"
+	@echo "make demo       install ingot and what it needs, then show the main job end to end"
 	@echo "make test       install, then lint, types and tests (10 minutes on 2 cores)"
 	@echo "make test-peers compare with PyTorch itself, which it installs: live, and the files of its results (7 minutes)"
 	@echo "make test-slow  the tests that need more time, and rows of tables that take long"
@@ -23,8 +24,13 @@ help:
 PEERS := $(VENV)/peers
 PEERS_READY := $(PEERS)/.ready
 
-$(READY): pyproject.toml
+# The demo needs ingot alone; the tests add the extra `dev` to the same environment.
+$(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools wheel
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $@
@@ -80,7 +86,7 @@ test-gpu:
 	@if $(PYTHON) -c "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))" $(GPU_NEEDS); \
 	then $(PYTHON) $(GPU_TESTS) $(ARGS); else $(MAKE) $(READY) && $(BIN)/python $(GPU_TESTS) $(ARGS); fi
 
-demo: $(READY)
+demo: $(INSTALLED)
 	$(BIN)/python -m ingot demo
 
 bench: $(READY)

@@ -14,7 +14,10 @@ The rule, in measured seconds of the calling thread:
 4. Recordings **in a row** for one reason, after a first one, are useless until one of them is replayed. From the
    `PATIENCE`-th on no call is recorded for a while, twice as long after each. A replay of one of them ends that.
 5. The third recording for one **cause** is worth a warning, and so is the sixth for any causes, unless `PAYS` replays for
-   each came since the second.
+   each came since the second. The first gradients and the first state of an optimizer are no such causes (`warms_up`).
+6. From the `LATE`-th call on it is worth the warning if most calls were not replayed, and one kind of reason came in
+   `IN_A_ROW` forms (`ChangingReasons`): a counter, a list that grows. A reason that stays the same needs one recording more.
+   From the `LATEST`-th call on three quarters of the calls without a replay are worth it, whatever the reason.
 
 Costs do not count if the limit is `by_count`, as `fullgraph` asks, while calls are profiled, and under
 `use_deterministic_algorithms`: products of a replay may differ from those of eager code in the last place. A clock that stands
@@ -23,7 +26,7 @@ still makes all costs zero.
 
 import re
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
@@ -45,8 +48,11 @@ SAMPLES, FEWEST = 3, 2  # timed eager calls of which the shortest counts, and ho
 WARM, COLD = 7, 1e-3    # eager calls until they are quick, where one takes less seconds than loading its code into caches
 OUTLIER = 4             # times the usual seconds of a look that count at most
 PASSING_ON = 2e-7       # seconds that a traced function takes to call the function
+LATE, LATEST = 20, 100  # calls after which the share of replays counts
 SETTLED = 8             # replays after the last investment that are timed, if they pay; later ones are not
 FROM_NOW_ON = "from now on"      # what a reason says of a value that later calls take as an input
+_WARMS_UP = re.compile(r"was None, and is set|was set, and is None|the (state or the )?groups of ")
+WARM_UPS = 4            # such recordings of a function: gradients, state, each in a step that updates and in one that does not
 _VALUE = re.compile(r"\b(is|was|gave|has) .*?(?=;| \(read| \(needed|$)|(?<![\w:.\[])-?\d[\w.+-]*")
 
 
@@ -59,12 +65,39 @@ def kind_of_reason(reason: str) -> str:
     return _VALUE.sub(lambda found: f"{found[1] or ''} #", text) + mark + place
 
 
+def warms_up(reason: str) -> bool:
+    """Return whether a reason is one of the first steps of any training loop: gradients and the optimizer's state are new."""
+    return _WARMS_UP.search(reason) is not None
+
+
+class ChangingReasons:
+    """Reasons of the calls that no recording fitted, recorded or not. `worst` is the latest one of the kind that came most
+    often among those that keep changing; empty if there are none."""
+
+    def __init__(self):
+        self.worst = ""
+        self._forms: dict = {}      # kind -> some of the reasons
+        self._counts: Counter = Counter()
+
+    def add(self, reason: str):
+        kind = "" if warms_up(reason) else kind_of_reason(reason)
+        if not kind or (kind not in self._forms and len(self._forms) == MOST_CAUSES):
+            return
+        forms = self._forms.setdefault(kind, set())
+        self._counts[kind] += 1
+        if len(forms) < IN_A_ROW:
+            forms.add(reason)
+        changing = [k for k, known in self._forms.items() if len(known) == IN_A_ROW]
+        if changing and self._counts[kind] >= max(map(self._counts.__getitem__, changing)):
+            self.worst = reason
+
+
 class Recordings:
     """Recordings of one function by the kind of reason for them: useless ones in a row, of which `unused` has the templates of
     the latest ones, and all. Those without a kind are the first one, and those that make a number an input."""
 
     def __init__(self):
-        self._count, self._of_no_kind, self._seconds = 0, 0, 0.0
+        self._count, self._of_no_kind, self._seconds, self._warm_ups = 0, 0, 0.0, 0
         self._counts: dict = {}         # kind -> (recordings, replays before its own first one)
         self.end_row()
 
@@ -80,10 +113,13 @@ class Recordings:
         if template is not None:
             self.unused = [*self.unused[1 - PATIENCE:], template]
 
-    def without_use(self, kind: str, seconds: float, looks: int) -> str:
+    def without_use(self, kind: str, seconds: float, looks: int, warms_up: bool = False) -> str:
         """Count a recording, the last of so many calls that were recorded or replayed. Return how often was recorded without
         use, in words, or nothing. Up to two recordings without a kind count for each kind."""
         self._count, self._seconds = self._count + 1, self._seconds + seconds
+        self._warm_ups += warms_up
+        if warms_up and self._warm_ups <= WARM_UPS:
+            return ""
         replays = looks - self._count
         if not kind:
             self._of_no_kind = min(self._of_no_kind + 1, IN_A_ROW - 1)
@@ -344,7 +380,7 @@ class RecompileLimit:
         self.recordings.add(kind, template)
         if self.recordings.in_a_row >= PATIENCE:
             self.pause()
-        return self.recordings.without_use(kind, seconds, looks)
+        return self.recordings.without_use(kind, seconds, looks, warms_up(reason))
 
     def pause(self):
         """Record no call for a while: a recording was of no use, and the next ones will not be either."""

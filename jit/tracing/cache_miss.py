@@ -14,7 +14,7 @@ from ..errors.errors import (
     TracerWarning,
 )
 from ..errors.parameters import parameters_of
-from ..errors.recompile_limit import IN_A_ROW, NO_SECOND, RecompileLimit
+from ..errors.recompile_limit import IN_A_ROW, LATE, LATEST, NO_SECOND, ChangingReasons, RecompileLimit
 from ..guards.locations import is_viewable
 from ..guards.object_arguments import ObjectArguments
 from ..proxies.data_sizes import DataSizes
@@ -82,21 +82,31 @@ class MissHandler:
         """Drop what recordings showed."""
         self.objects = ObjectArguments()
         self.limit, self._data_sizes = RecompileLimit(self._eager.fullgraph, self.stats["calls"]), DataSizes()
+        self._changing = ChangingReasons()
+        self._recorded = 0              # calls that were recorded
+        self._first = self.stats["calls"]       # number of calls before
         self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
         self._last_key: tuple = ()      # of the last call that was recorded
         self._targets: dict = {}        # by place: what recordings found the function to write
 
-    def should_run_eagerly(self, call) -> bool:
+    def should_run_eagerly(self, call, family) -> bool:
         """Return whether recording this call does not pay; count the call if so."""
         self.limit.missed(self.stats["calls"])
         if self.limit.may_record():
             return False
         self._rested += 1
         self._eager.add(*((self._resting, "") if self.limit.pauses else (TOO_DEAR, None)))
-        if self._eager.counts[TOO_DEAR] == IN_A_ROW:
-            self._complain(f"would be recorded again, which costs more than it has saved so far: {call.reason}")
+        self._find_reason(call, family)
+        if call.reason is not FIRST:
+            self._changing.add(definition_of(self._fn).of(call.reason))
         return True
+
+    def _find_reason(self, call, family):
+        """Say in a call why no recording fits it, if the search for one did not."""
+        if call.reason is FIRST and family is not None:
+            call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or (
+                self._last_key and why_another_kind(parameters_of(self._fn), self._last_key, call.key, family.labels)) or FIRST
 
     def run_eagerly(self, args, kwargs):
         """Run and time a call that is not recorded."""
@@ -130,8 +140,10 @@ class MissHandler:
             return self.run_eagerly(args, kwargs)
 
     def let_rest(self, calls: int):
-        """Let the next calls run without a look for a recording."""
+        """Let the next calls run without a look for a recording, at most up to one from which the share of replays counts."""
         self.settle()
+        done = self.stats["calls"] - self._first
+        calls = min([calls, *[n - done for n in (LATE, LATEST) if n > done]])
         self._eager.rest(calls, self._why_rests)
 
     @property
@@ -145,6 +157,27 @@ class MissHandler:
         rested = self._eager.settle()
         self.stats["calls"] += rested
         self._rested += rested
+        if not self._warned and self.stats["calls"] - self._first >= LATE and self.limit.invested:
+            self._judge()
+
+    def _judge(self):
+        """Warn once if most calls were not replayed, because something keeps changing or because tracing does not pay."""
+        calls = self.stats["calls"]
+        others = self._rested + self._recorded
+        if self._changing.worst and 2 * others > calls:
+            reason, advice = self._changing.worst, ("move what changes into tensors, name sizes in dynamic=, or pad them to few "
+                                                    "lengths")
+        elif calls - self._first >= LATEST and 4 * others > 3 * calls:
+            counts = {reason: n for reason, n in self._eager.counts.items() if reason != TIMED}
+            reason = max(counts, key=counts.__getitem__, default=TIMED)
+            advice = "trace a larger part of the program, such as a whole step, or leave it untraced"
+            if reason in (RESTING_LOOKS, TOO_DEAR, TOO_OFTEN) and self.stats["misses"]:
+                reason = self.stats["misses"][-1]
+        else:
+            return
+        self._warned = True
+        self._warn(f"was replayed at {calls - others} of its {calls} calls alone, so tracing it gains little. The most "
+                   f"frequent reason: {reason}. Way out: {advice}. stats()['misses'] and stats()['eager'] list all reasons")
 
     def answer_unseen(self, line):
         """A line gave a number that no path is recorded for: others may be sizes, too."""
@@ -200,6 +233,9 @@ class MissHandler:
             raise
         looks = self.stats["calls"] - self._rested
         count = self.limit.recorded("" if call.reason is FIRST else why, self.limit.clock() - start, template, looks)
+        self._recorded += 1
+        if call.reason is not FIRST:
+            self._changing.add(why)
         if count:
             self._complain(f"{count}. The last reason: {why}")
         return result
@@ -208,9 +244,7 @@ class MissHandler:
         """Return (result, reason, template of a new recording or None)."""
         symbols = self._symbols(call, family)
         call.alike = [f for f in family.fixed if f.unfit(call, set()) is None]
-        if call.reason is FIRST:
-            call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or (
-                self._last_key and why_another_kind(parameters_of(self._fn), self._last_key, call.key, family.labels)) or FIRST
+        self._find_reason(call, family)
         if self.stats["compiles"] and NO_SECOND.peek():
             self._refuse_second(call.reason)
         self._last_key = call.key

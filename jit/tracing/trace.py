@@ -179,7 +179,7 @@ class Traced:
                 self._stats["calls"] -= 1
                 self._misses.why = call.reason
                 return self._look_up(*call.arguments())
-            if not self._misses.should_run_eagerly(call):
+            if not self._misses.should_run_eagerly(call, family):
                 return self._misses.record(call, family)
         finally:
             turn.give_back()
