@@ -165,8 +165,8 @@ class MissHandler:
         calls = self.stats["calls"]
         others = self._rested + self._recorded
         if self._changing.worst and 2 * others > calls:
-            reason, advice = self._changing.worst, ("move what changes into tensors, name sizes in dynamic=, or pad them to few "
-                                                    "lengths")
+            reason = self._changing.worst
+            advice = "move what changes into tensors, name sizes in dynamic=, or pad them to few lengths"
         elif calls - self._first >= LATEST and 4 * others > 3 * calls:
             counts = {reason: n for reason, n in self._eager.counts.items() if reason != TIMED}
             reason = max(counts, key=counts.__getitem__, default=TIMED)
@@ -176,8 +176,9 @@ class MissHandler:
         else:
             return
         self._warned = True
-        self._warn(f"was replayed at {calls - others} of its {calls} calls alone, so tracing it gains little. The most "
-                   f"frequent reason: {reason}. Way out: {advice}. stats()['misses'] and stats()['eager'] list all reasons")
+        self._warn(f"was replayed at {calls - others} of its {calls} calls alone, so tracing it gains little. "
+                   f"The most frequent reason: {reason}. Way out: {advice}. stats()['misses'] and stats()['eager'] list all "
+                   "reasons")
 
     def answer_unseen(self, line):
         """A line gave a number that no path is recorded for: others may be sizes, too."""

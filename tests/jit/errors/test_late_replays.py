@@ -150,10 +150,12 @@ class ByClosure(Loop):
         self.optimizer.step(self.closure)
 
 
-LOOPS = {"SGD": lambda: Loop(lambda p: optim.SGD(p, lr=0.1)),
-         "momentum": lambda: Loop(lambda p: optim.SGD(p, lr=0.1, momentum=0.9)), "Adam": lambda: Loop(optim.Adam), "AdamW": Loop, "accumulation": Accumulated, "mixed precision": Mixed,
-         "moving average": Averaged, "schedule": Scheduled, "warm-up": WarmedUp, "evaluation": Evaluated,
-         "small last batch": SmallLastBatch, "resumed": Resumed, "closure": ByClosure}
+LOOPS = {
+    "SGD": lambda: Loop(lambda p: optim.SGD(p, lr=0.1)), "momentum": lambda: Loop(lambda p: optim.SGD(p, lr=0.1, momentum=0.9)),
+    "Adam": lambda: Loop(optim.Adam), "AdamW": Loop, "accumulation": Accumulated, "mixed precision": Mixed,
+    "moving average": Averaged, "schedule": Scheduled, "warm-up": WarmedUp, "evaluation": Evaluated,
+    "small last batch": SmallLastBatch, "resumed": Resumed, "closure": ByClosure,
+}
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -234,7 +236,7 @@ LATE_PROGRAMS = {generate: "cache was <list of", beam_search: r"beams\[0\] has \
 
 @pytest.mark.parametrize("program", LATE_PROGRAMS, ids=lambda fn: fn.__name__)
 def test_programs_that_pay_late_are_told_once(program, recordings_cost_time):
-    traced, call = program()
+    _, call = program()
     with ingot.no_grad(), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         for i in range(2 * STEPS):
