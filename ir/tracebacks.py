@@ -11,6 +11,7 @@ check of an argument is missing. A note then names the line of ingot.
 import os
 import sys
 import types
+from functools import lru_cache
 from opcode import opmap
 
 from .config import current
@@ -51,12 +52,16 @@ def is_own(frame: types.FrameType) -> bool:
 
 def is_library(frame: types.FrameType) -> bool:
     """Return whether a frame belongs to the standard library, or to a library that ingot calls."""
-    top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    if top in LIBRARIES:
+    return _is_library_file(str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename)
+
+
+@lru_cache(1024)
+def _is_library_file(module: str, file: str) -> bool:
+    top = module.partition(".")[0]
+    if top in LIBRARIES or file.startswith("<frozen "):
         return True
-    file = frame.f_code.co_filename     # a program may be called `code.py` or `test.py`
-    return file.startswith("<frozen ") or (top in sys.stdlib_module_names and file.startswith(_STDLIB) and
-                                           _INSTALLED not in file)
+    # A program may be called `code.py` or `test.py`.
+    return top in sys.stdlib_module_names and file.startswith(_STDLIB) and _INSTALLED not in file
 
 
 def outer_frame(frame: types.FrameType | None) -> types.FrameType | None:
@@ -86,8 +91,16 @@ def left() -> None:
     """Shorten the traceback of the exception that leaves the calling frame, unless that is called by ingot."""
     error = sys.exception()
     try:
-        caller = outer_frame(sys._getframe(2))
-        if error is not None and (caller is None or not is_own(caller)):
+        caller = sys._getframe(2)
+        if is_own(caller) or error is None:
+            return
+        trace = error.__traceback__
+        if trace is not None and trace.tb_next is None and trace.tb_frame.f_code.co_name == "__getattr__":
+            if current().traceback != "full":       # `hasattr` asks often, so this is all that is done for it
+                error.__traceback__ = None
+            return
+        caller = outer_frame(caller)
+        if caller is None or not is_own(caller):
             shorten(error)
     except Exception:
         pass

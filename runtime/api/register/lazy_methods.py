@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ....ir.doors import door
 from ...core.tensor import Tensor
 
 
@@ -33,6 +34,7 @@ def stand_for(name: str, load: Callable[[], Any]) -> None:
 
 def put_method(name: str, method) -> None:
     """Set an attribute of Tensor, unless a program replaced it before the module loaded."""
+    door(method)
     late = _standing.get(name)
     if late is None:
         setattr(Tensor, name, method)

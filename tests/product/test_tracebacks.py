@@ -1,0 +1,472 @@
+"""Tracebacks of common mistakes: short, with the user's line last, whoever reads them."""
+
+import ast
+import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import gc
+import io
+import logging
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+import warnings
+import weakref
+from pathlib import Path
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.ir import config
+from ingot.ir.errors import IngotError, ShapeError
+from ingot.ir.shown_errors import _show_of_thread, shortened
+from ingot.ir.tracebacks import entries_of, is_own
+from ingot.nn import functional as F
+from ingot.runtime.state.messages import warn
+from mistakes import HEAD, PROGRAMS
+
+ROOT = Path(ingot.__file__).parent
+MOST = 12       # lines
+IN_PROCESSES = {"dataset_worker"}       # programs that start other processes, which import the program again
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mistakes")
+
+
+def written(folder, name, text):
+    file = folder / f"{name}.py"
+    file.write_text(text)
+    return file
+
+
+def raised(file) -> BaseException:
+    """Return the exception that a program raises."""
+    try:
+        exec(compile(file.read_text(), str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
+    except Exception as error:
+        error.__traceback__ = error.__traceback__.tb_next       # without this frame
+        return error
+    raise AssertionError("the program raises nothing")
+
+
+def shown(error) -> str:
+    """Return what an uncaught exception prints."""
+    text = io.StringIO()
+    with contextlib.redirect_stderr(text):
+        sys.excepthook(type(error), error, error.__traceback__)
+    return text.getvalue()
+
+
+def lines_of(text) -> list:
+    """Return the lines of code, with their file, that a traceback names."""
+    return re.findall(r'^  File "(.*)", line (\d+)', text, re.MULTILINE)
+
+
+def check(text, file):
+    """Check that a traceback is short, and ends in the line that is marked in the program."""
+    assert len(text.rstrip("\n").splitlines()) <= MOST, text
+    last, number = lines_of(text)[-1]
+    assert last == str(file), text
+    assert "# here" in file.read_text().splitlines()[int(number) - 1], text
+    assert str(ROOT / "runtime") not in text.partition("(raised inside")[0], text
+
+
+def run(*command, **environment):
+    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "COLUMNS": "200", **environment})
+    return done.stdout + done.stderr
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - IN_PROCESSES))
+def test_a_mistake_shows_the_line_that_made_it(folder, name):
+    file = written(folder, name, PROGRAMS[name])
+    error = raised(file)
+    text = shown(error)
+    check(text, file)
+    with config.override(traceback="full"):
+        whole = raised(file)
+    assert type(whole) is type(error)
+    assert str(whole) == str(error)
+    assert len(whole.args) == len(error.args)
+    assert len(entries_of(whole.__traceback__)) >= len(entries_of(error.__traceback__))
+
+
+def test_at_least_62_mistakes_are_tried():
+    assert len(PROGRAMS) >= 62
+
+
+@pytest.mark.parametrize("name", ["matmul_operator", "dataset_worker"])
+def test_a_script_shows_as_little(folder, name):
+    file = written(folder, name, PROGRAMS[name])
+    check(run(file), file)
+
+
+def test_the_switch_shows_all_frames(folder):
+    file = written(folder, "switch", PROGRAMS["matmul_operator"])
+    assert len(lines_of(run(file, INGOT_TRACEBACK="full"))) > 5
+
+
+# Readers of tracebacks.
+
+
+def product():
+    return ingot.ones(2, 3) @ ingot.ones(2, 3)
+
+
+class Net(nn.Module):
+    """Two layers, of which the second does not fit."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 6))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def by_format_exc(call):
+    try:
+        call()
+    except IngotError:
+        return traceback.format_exc()
+
+
+def by_logging(call):
+    text = io.StringIO()
+    log = logging.Logger("mistakes")
+    log.addHandler(logging.StreamHandler(text))
+    try:
+        call()
+    except IngotError:
+        log.exception("no")
+    return text.getvalue()
+
+
+def by_thread(call):
+    text = io.StringIO()
+    with contextlib.redirect_stderr(text), pytest.MonkeyPatch.context() as patch:
+        hook = functools.partial(_show_of_thread, threading.__excepthook__)         # pytest has one of its own
+        patch.setattr(threading, "excepthook", hook)
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+    return text.getvalue()
+
+
+def by_future(call):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return "".join(traceback.format_exception(pool.submit(call).exception()))
+
+
+def by_asyncio(call):
+    async def main():
+        call()
+
+    return by_format_exc(lambda: asyncio.run(main()))
+
+
+READERS = [by_format_exc, by_logging, by_thread, by_future, by_asyncio]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_every_reader_sees_a_short_traceback(read):
+    net = Net()
+    traced, traced_net = jit.trace(product), jit.trace(Net())
+    for call in (product, lambda: net(ingot.ones(2, 3)), traced, lambda: traced_net(ingot.ones(2, 3))):
+        text = read(call)
+        assert "ShapeError" in text
+        assert not [file for file, _ in lines_of(text) if file.startswith(str(ROOT)) and "tests" not in file], text
+
+
+def test_a_thread_hook_shortens_what_left_by_no_door():
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        count = lambda args: seen.append(len(entries_of(args.exc_value.__traceback__)))
+        patch.setattr(threading, "excepthook", functools.partial(_show_of_thread, count))
+        thread = threading.Thread(target=lambda: no_door(3))
+        thread.start()
+        thread.join()
+    assert seen == [4]      # two of the threading module, the lambda and `no_door`
+
+
+def no_door(n):
+    """Fail in a function of ingot that is not public."""
+    from ingot.ir.opdef.aval import canonical_dim
+    return canonical_dim(n, 1)
+
+
+def test_a_hook_puts_back_what_it_leaves_out():
+    with pytest.raises(IngotError) as caught:
+        no_door(5)
+    error = caught.value
+    trace = error.__traceback__
+    with shortened(error):
+        assert not any(is_own(entry.tb_frame) for entry in entries_of(error.__traceback__))
+    assert error.__traceback__ is trace
+
+
+PYTEST = HEAD + """
+def test_product():
+    x @ x
+def test_network():
+    nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 6))(x)
+"""
+
+
+def test_pytest_shows_no_frames_of_ingot(folder):
+    text = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, written(folder, "test_shown", PYTEST))
+    assert "2 failed" in text
+    assert str(ROOT / "runtime") not in text
+    assert "runtime/" not in text
+
+
+def test_ipython_shows_no_frames_of_ingot(folder):
+    pytest.importorskip("IPython", reason="no dependency of the tests")
+    text = run("-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner",
+               written(folder, "cell", HEAD + "net = jit.trace(nn.Linear(4, 5))\nnet(x)\n"))
+    assert "runtime" not in text
+
+
+# The path in the network.
+
+
+def path_of(call) -> str:
+    with pytest.raises(IngotError) as caught:
+        call()
+    assert str(caught.value).count("\nin ") == 1
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value)
+    assert str(again) == str(caught.value)
+    return str(caught.value).rpartition("\n")[2]
+
+
+class Held:
+    """An object of the user's that holds a network."""
+
+    def __init__(self):
+        self.model = Net()
+
+    def run(self, x):
+        return self.model(x)
+
+
+def test_the_message_says_where_in_the_network():
+    x, net = ingot.ones(2, 3), Net()
+    traced = jit.trace(net)
+    assert path_of(lambda: net(x)) == "in net.layers.1 (Linear)"
+    assert path_of(lambda: traced(x)) == "in traced.layers.1 (Linear)"
+    assert path_of(lambda: jit.trace(lambda x: net(x))(x)) == "in net.layers.1 (Linear)"
+    assert path_of(lambda: Net()(x)) == "in Net.layers.1 (Linear)"
+    assert path_of(lambda: Held().run(x)) == "in self.model.layers.1 (Linear)"
+    assert path_of(lambda: nn.Linear(4, 5)(x)) == "in Linear"
+
+
+def test_the_first_name_of_a_shared_module_counts():
+    shared = nn.Linear(4, 5)
+    net = nn.ModuleDict({"a": shared, "b": shared})
+    class Uses(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = net
+        def forward(self, x):
+            return self.parts["b"](x)
+    uses = Uses()
+    assert path_of(lambda: uses(ingot.ones(2, 3))) == "in uses.parts.a (Linear)"
+
+
+def test_errors_that_a_module_handles_cost_no_path():
+    class Handles(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Net()
+        def forward(self, x):
+            try:
+                return self.inner(x)
+            except ShapeError as error:
+                raise ValueError("mine") from error
+    with pytest.raises(ValueError, match=r"^mine$") as caught:
+        Handles()(ingot.ones(2, 3))
+    assert not hasattr(caught.value, "__notes__")
+    assert str(caught.value.__cause__).endswith("in Handles.inner.layers.1 (Linear)")
+
+
+def test_looking_for_a_name_keeps_no_local_variables_alive():
+    def step():
+        big = ingot.ones(1000)
+        alive = weakref.ref(big)
+        net = Net()
+        with contextlib.suppress(ShapeError):
+            net(ingot.ones(2, 3))
+        del big
+        return alive()
+    assert step() is None
+
+
+# Contents that stay.
+
+
+def test_the_error_that_the_user_handled_is_shown():
+    def call():
+        try:
+            raise KeyError("mine")
+        except KeyError:
+            ingot.cat([ingot.ones(2), ingot.ones(2, 3)])
+    text = by_format_exc(call)
+    assert text.count("KeyError: 'mine'") == 1
+    assert text.count("Traceback") == 2
+
+
+def test_a_cause_inside_of_ingot_is_kept_but_not_shown():
+    with pytest.raises(IngotError) as caught:
+        nn.Linear(2, 2)(None)
+    assert isinstance(caught.value.__context__, AttributeError)
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 1
+
+
+def test_the_users_own_error_is_the_same_object():
+    mine = KeyError("mine")
+    class Fails(nn.Module):
+        def forward(self, x):
+            raise mine
+    with pytest.raises(KeyError) as caught:
+        Fails()(ingot.ones(1))
+    assert caught.value is mine
+    assert mine.args == ("mine",)
+    assert not hasattr(mine, "__notes__")
+
+
+def test_an_interrupt_is_raised_once():
+    class Stop(Exception):
+        """Raised by a signal handler."""
+    calls = []
+    def stop(*_):
+        calls.append(1)
+        raise Stop
+    class Waits(nn.Module):
+        def forward(self, x):
+            signal.raise_signal(signal.SIGUSR1)
+            return x
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with pytest.raises(Stop):
+            nn.Sequential(Waits())(ingot.ones(2))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert calls == [1]
+
+
+def test_too_deep_recursion_stays_one():
+    class Deep(nn.Module):
+        def forward(self, x):
+            return self(x)
+    with pytest.raises(RecursionError):
+        Deep()(ingot.ones(2))
+
+
+def test_a_caught_error_keeps_nothing_alive():
+    def call(net):
+        x = ingot.ones(2, 3)
+        alive.append(weakref.ref(x))
+        with contextlib.suppress(ShapeError):
+            net(x) if net is not None else x @ x
+    alive: list = []
+    gc.collect()
+    gc.disable()
+    try:
+        for net in (None, nn.Sequential(nn.Linear(4, 5))):
+            call(net)
+        assert [reference() for reference in alive] == [None, None]
+    finally:
+        gc.enable()
+
+
+# Errors that ingot did not raise on purpose.
+
+
+def test_a_bug_names_its_line(monkeypatch):
+    def fails(*args, **kwargs):
+        return {}["missing"]
+    fails = type(fails)(fails.__code__, {"__name__": "ingot.broken"})
+    net = nn.Linear(2, 2)
+    monkeypatch.setattr(nn.Linear, "forward", fails)
+    with pytest.raises(KeyError) as caught:
+        net(ingot.ones(2))
+    notes = "\n".join(caught.value.__notes__)
+    assert "in net (Linear)" in notes or "in Linear" in notes
+    assert re.search(r"\(raised inside ingot at .*test_tracebacks\.py:\d+; INGOT_TRACEBACK=full shows all frames\)", notes)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: F.linear(ingot.ones(2)), lambda: ingot.load("/nowhere/x"), lambda: nn.Linear(3, 3).nothing,
+    lambda: next(iter(ingot.utils.data.DataLoader([])))], ids=["signature", "file", "attribute", "end"])
+def test_mistakes_that_python_explains_get_no_note(call):
+    with pytest.raises(Exception) as caught:
+        call()
+    assert not getattr(caught.value, "__notes__", ())
+
+
+# Warnings.
+
+
+def warned_lines(call) -> list:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    return [(w.filename, w.lineno) for w in seen]
+
+
+WARNERS = {
+    "loss": lambda: F.mse_loss(ingot.ones(2, 1), ingot.ones(2)),
+    "module": lambda: nn.MSELoss()(ingot.ones(2, 1), ingot.ones(2)),
+    "traced": lambda: jit.trace(lambda: F.mse_loss(ingot.ones(2, 1), ingot.ones(2)))(),
+    "constructor": lambda: nn.LSTM(3, 4, dropout=0.5),
+    "old name": lambda: nn.init.normal(ingot.ones(2)),
+    "no dim": lambda: F.softmax(ingot.ones(2, 2)),
+    "index": lambda: ingot.ones(2, 2)[[[0], [1]]],
+}
+
+
+@pytest.mark.parametrize("call", WARNERS.values(), ids=WARNERS)
+def test_a_warning_names_the_users_line(call):
+    assert warned_lines(call) == [(__file__, call.__code__.co_firstlineno)]
+
+
+def test_a_warning_is_shown_once_a_line():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            F.mse_loss(ingot.ones(2, 1), ingot.ones(2))
+        F.mse_loss(ingot.ones(2, 1), ingot.ones(2))
+    assert len(seen) == 2
+
+
+_TAKES_LEVELS = {"runtime/state/messages.py", "runtime/state/recorder.py", "jit/python_state/stand_ins.py",
+                 "jit/python_state/repeated_warnings.py", "jit/recorder/record.py"}        # they hand a level on
+
+
+def test_warnings_find_the_users_line_themselves():
+    for file in ROOT.rglob("*.py"):
+        path = file.relative_to(ROOT).as_posix()
+        if path.partition("/")[0] not in ("ir", "passes", "runtime", "jit", "as_torch", "cli") or path in _TAKES_LEVELS:
+            continue
+        text = file.read_text()
+        for node in ast.walk(ast.parse(text)) if "warn(" in text else ():
+            if not isinstance(node, ast.Call):
+                continue
+            levels = [ast.unparse(k.value) for k in node.keywords if k.arg == "stacklevel"]
+            called = ast.unparse(node.func)
+            if called == "warnings.warn":
+                assert levels == ["user_level()"], f"{path}:{node.lineno}"
+            elif called == "warn":
+                assert not levels, f"{path}:{node.lineno}"
+    assert "stacklevel" not in warn.__code__.co_varnames
