@@ -134,7 +134,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     return wrap(exact.astype(d.np))
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays, indexing="xy") -> list[Tensor]:
     """Return coordinate matrices of one-dimensional arrays."""
     if len({a.dtype for a in arrays}) > 1:
         raise DTypeError("meshgrid takes arrays of one dtype")

@@ -18,7 +18,7 @@ def broadcast_to(x, /, shape):
     return FUNCTIONS["broadcast_to"](x, tuple(shape))
 
 
-def broadcast_arrays(*arrays):
+def broadcast_arrays(*arrays) -> list[Tensor]:
     """Repeat the arrays to their common shape."""
     shape = broadcast_shapes(*(tuple(a.shape) for a in arrays))
     return [broadcast_to(a, shape) for a in arrays]
@@ -42,7 +42,7 @@ def stack(arrays, /, *, axis=0):
     return FUNCTIONS["stack"](_alike(arrays), axis)
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x, /, *, axis=0) -> tuple[Tensor, ...]:
     """Return the parts of an array along an axis, which disappears."""
     return tuple(FUNCTIONS["unbind"](x, axis))
 
@@ -136,7 +136,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     return FUNCTIONS["gather"](x, axis, _counted_from_front(indices, n))
 
 
-def nonzero(x, /):
+def nonzero(x, /) -> tuple[Tensor, ...]:
     """Return the indices of nonzero elements, an array for each axis."""
     if not x.ndim:
         raise ShapeError("nonzero takes arrays of at least one dimension")

@@ -515,7 +515,7 @@ class Tensor:
         """In-place version of digamma()."""
     def dim(self) -> builtins.int:
         """Return the number of dimensions."""
-    def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
+    def dim_order(self, ambiguity_check: builtins.bool = False) -> builtins.tuple[builtins.int, ...]:
         """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
         raise if several orders fit, unless the tensor has exactly one of the formats."""
     def dist(self, other, p=2) -> Tensor:
@@ -676,7 +676,8 @@ class Tensor:
         """In-place version of heaviside()."""
     def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
         """Count elements in equal bins between min and max (the data's range if both are equal), without those outside."""
-    def histogram(self, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
+    def histogram(self, bins=100, *, range=None, weight=None,
+                  density: builtins.bool = False, out=None) -> _return_types_module.histogram:
         """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
     def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
@@ -962,7 +963,7 @@ class Tensor:
         """Elementwise lt."""
     def lt_(self, other, *, out=None) -> Tensor:
         """In-place version of lt()."""
-    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> builtins.tuple[Tensor, ...]:
         """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is
         none)."""
     def lu_solve(self, LU_data, LU_pivots, *, out=None) -> Tensor:
@@ -1421,7 +1422,7 @@ class Tensor:
         """Sum over dims (all by default); integers and bools are summed in int64."""
     def sum_to_size(self, *size) -> Tensor:
         """Sum over the dimensions that broadcasting from `size` to this shape would repeat."""
-    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> _return_types_module.svd_uv:
         """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are
         zeros."""
     @overload

@@ -7,6 +7,7 @@ from operator import attrgetter
 from ...ir.ops.nn.activations import softplus
 from ...ir.registry import Registry
 from ..api.register.register import FUNCTIONS
+from ..core.tensor import Tensor
 from ..linalg import linalg
 from ..state.messages import warn
 from ..state.switches import question
@@ -55,7 +56,7 @@ def kl_rule(type_p, type_q):
     return _find(type_p, type_q)
 
 
-def kl_divergence(p, q):
+def kl_divergence(p, q) -> Tensor:
     """Return KL(p || q), the expectation under p of log p - log q, for each entry of the batch."""
     rule = kl_rule(type(p), type(q))
     if rule is None:

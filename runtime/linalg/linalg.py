@@ -237,7 +237,7 @@ _DRIVERS = (None, "gels", "gelsy", *_WITH_VALUES)
 
 
 @single_in_autocast
-def lstsq(A, B, rcond=None, *, driver=None):
+def lstsq(A, B, rcond=None, *, driver=None) -> return_types.lstsq:
     """Return the least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values).
 
     Residuals are empty unless A has full rank and more rows than columns. Drivers 'gelsd' and 'gelss' compute singular values;
@@ -321,7 +321,7 @@ def cholesky(A, *, upper=False, out=None):
 
 
 @single_in_autocast
-def qr(A, mode="reduced", *, out=None):
+def qr(A, mode="reduced", *, out=None) -> return_types.qr:
     """Return an orthogonal Q and an upper triangular R with Q @ R = A; mode 'reduced', 'complete' or 'r' (Q is empty)."""
     if mode not in ("reduced", "complete", "r"):
         raise unknown_choice("qr: mode", mode, ("reduced", "complete", "r"))
@@ -332,7 +332,7 @@ def qr(A, mode="reduced", *, out=None):
 
 
 @single_in_autocast
-def svd(A, full_matrices=True, *, driver=None, out=None):
+def svd(A, full_matrices=True, *, driver=None, out=None) -> return_types.svd:
     """Return U, S, Vh with U @ diag(S) @ Vh = A. `driver` is ignored: there is one algorithm, and no cuSOLVER to choose in."""
     return return_types.deliver_all(return_types.svd, fa.svd(A, full=bool(full_matrices)), out)
 
@@ -345,7 +345,7 @@ def svdvals(A, *, driver=None, out=None):
 
 
 @single_in_autocast
-def eigh(A, UPLO="L", *, out=None):
+def eigh(A, UPLO="L", *, out=None) -> return_types.eigh:
     """Return eigenvalues (rising) and eigenvectors of Hermitian matrices, read from triangle UPLO."""
     return return_types.deliver_all(return_types.eigh, fa.eigh(_of_triangle(A, UPLO)), out)
 

@@ -11,6 +11,7 @@ from ..api.register.register import FUNCTIONS
 from ..api.register.type_promotion import unpromoted_in_autocast
 from ..api.sparse import SparseTensor
 from ..autograd.grad_mode import no_grad
+from ..core.tensor import Tensor
 from . import linalg
 
 __all__ = ["lobpcg", "pca_lowrank", "svd_lowrank"]
@@ -109,7 +110,7 @@ def _iterate(A, B, X, iK, niter, tol, largest):
 
 @unpromoted_in_autocast
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
-           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
+           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple[Tensor, Tensor]:
     """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is the
     start and iK the preconditioner. Gradients reach A and B through the eigenvalues.
 

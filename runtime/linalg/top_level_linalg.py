@@ -5,6 +5,7 @@ from ...ir.ops.linalg.matrix_rules import adjoint
 from ...ir.ops.linalg.products import transpose_last
 from ..api.register import return_types
 from ..api.register.register import api
+from ..core.tensor import Tensor
 from . import linalg, low_rank, matrix_factors
 from .matrix_factors import batched
 
@@ -33,7 +34,7 @@ def qr(input, some=True, *, out=None):
 
 
 @api()
-def svd(input, some=True, compute_uv=True, *, out=None):
+def svd(input, some=True, compute_uv=True, *, out=None) -> return_types.svd_uv:
     """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are
     zeros."""
     u, s, vh = linalg.svd(input, full_matrices=not some)
@@ -50,7 +51,7 @@ def cholesky(input, upper=False, *, out=None):
 
 
 @api()
-def lu(A, pivot=True, get_infos=False, out=None):
+def lu(A, pivot=True, get_infos=False, out=None) -> tuple[Tensor, ...]:
     """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is
     none)."""
     found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]

@@ -282,7 +282,7 @@ def corrcoef(input):
 
 
 @api(checked=True)
-def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None) -> return_types.histogram:
     """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
     _check_sampled("histogram", input, [bins], weight)
     x = reshape(input, shape=(input.numel(),))

@@ -236,7 +236,7 @@ def stride(self, dim=None) -> Any:
 
 
 @api(function=False)
-def dim_order(self, ambiguity_check=False):
+def dim_order(self, ambiguity_check=False) -> tuple[int, ...]:
     """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
     raise if several orders fit, unless the tensor has exactly one of the formats."""
     sizes, steps = self.shape, self.stride()

@@ -5,7 +5,7 @@ from ....ir.errors import DTypeError, ShapeError
 from ....ir.opdef.aval import canonical_dim, integers
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
-from ...core.tensor import shape_of
+from ...core.tensor import Tensor, shape_of
 from ..register.register import api
 from ..register.type_promotion import to_dtype
 from .reshaping import canonical_order, ravel, sizes_of
@@ -72,7 +72,7 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 @api(method=False)
-def unravel_index(indices, shape):
+def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     """Return the coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
     sizes = integers(shape, "shape")
     if not indices.dtype.is_integer:

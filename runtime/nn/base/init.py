@@ -17,7 +17,7 @@ _LINEAR = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
 
-def calculate_gain(nonlinearity, param=None):
+def calculate_gain(nonlinearity: str, param=None) -> float:
     """Return the factor that keeps the variance through a nonlinearity."""
     if nonlinearity in _LINEAR:
         return 1

@@ -1,1 +1,0 @@
-from ..runtime.amp.grad_scaler import *

@@ -1,2 +1,0 @@
-from ....runtime.quantization.static_modules import *
-from . import dynamic as dynamic

@@ -1,1 +1,0 @@
-from ....runtime.quantization.dynamic_modules import *

@@ -1,1 +1,0 @@
-from ...runtime.quantization.observers import *

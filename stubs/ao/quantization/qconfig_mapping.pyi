@@ -1,1 +1,0 @@
-from ...runtime.quantization.qconfig_mapping import *

@@ -1,1 +1,0 @@
-from ...jit.exporting.program.quantize_fx import *

@@ -1,1 +1,0 @@
-from ..runtime.autograd.forward_ad import *

@@ -1,1 +1,0 @@
-from ..runtime.autograd.grad_mode import *

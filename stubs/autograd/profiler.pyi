@@ -1,1 +1,0 @@
-from ..runtime.profiler.legacy_names import *

@@ -1,1 +1,0 @@
-from ..runtime.backends.cpu import *

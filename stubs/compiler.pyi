@@ -1,1 +1,0 @@
-from .jit.tracing.compiler import *

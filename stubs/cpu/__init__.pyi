@@ -1,2 +1,0 @@
-from ..runtime.backends.cpu_device import *
-from . import amp as amp

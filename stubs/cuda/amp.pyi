@@ -1,1 +1,0 @@
-from ..runtime.amp.cuda_amp import *

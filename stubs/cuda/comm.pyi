@@ -1,1 +1,0 @@
-from ..runtime.nn.parallel.comm import *

@@ -1,1 +1,0 @@
-from ..runtime.cuda.replay.graphs import *

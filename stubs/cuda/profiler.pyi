@@ -1,1 +1,0 @@
-from ..runtime.cuda.api.profiler import *

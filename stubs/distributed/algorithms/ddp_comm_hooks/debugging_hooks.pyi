@@ -1,1 +1,0 @@
-from ....runtime.distributed.training.comm_hooks import *

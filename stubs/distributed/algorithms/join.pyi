@@ -1,1 +1,0 @@
-from ...runtime.distributed.training.uneven_inputs import *

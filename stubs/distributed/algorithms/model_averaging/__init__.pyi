@@ -1,2 +1,0 @@
-from ....runtime.distributed.training.local_sgd import *
-from . import averagers as averagers

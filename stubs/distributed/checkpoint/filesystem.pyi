@@ -1,1 +1,0 @@
-from ...runtime.distributed.checkpoint.folder_format import *

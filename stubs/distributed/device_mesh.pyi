@@ -1,1 +1,0 @@
-from ..runtime.distributed.collectives.device_mesh import *

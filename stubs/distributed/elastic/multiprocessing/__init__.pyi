@@ -1,2 +1,0 @@
-from ....runtime.distributed.launchers.error_files import *
-from . import errors as errors

@@ -1,1 +1,0 @@
-from ...runtime.distributed.fsdp.sharded_grad_scaler import *

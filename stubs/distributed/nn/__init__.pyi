@@ -1,2 +1,0 @@
-from ...runtime.distributed.collectives.differentiable_collectives import *
-from . import functional as functional

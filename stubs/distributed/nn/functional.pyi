@@ -1,1 +1,0 @@
-from ...runtime.distributed.collectives.differentiable_collectives import *

@@ -1,1 +1,0 @@
-from ...runtime.distributed.training.sharded_optimizers import *

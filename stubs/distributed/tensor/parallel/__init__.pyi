@@ -1,3 +1,0 @@
-from ....runtime.distributed.tensor.parallel import *
-from . import loss as loss
-from . import style as style

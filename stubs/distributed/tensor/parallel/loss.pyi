@@ -1,1 +1,0 @@
-from ....runtime.distributed.tensor.parallel.sharded_losses import *

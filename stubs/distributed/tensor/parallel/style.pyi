@@ -1,1 +1,0 @@
-from ....runtime.distributed.tensor.parallel.parallel_styles import *

@@ -1,1 +1,0 @@
-from ...runtime.distributed.tensor import *

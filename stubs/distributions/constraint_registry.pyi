@@ -1,1 +1,0 @@
-from ..runtime.distributions.constraint_registry import *

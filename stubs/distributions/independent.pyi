@@ -1,1 +1,0 @@
-from ..runtime.distributions.composite import *

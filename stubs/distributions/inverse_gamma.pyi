@@ -1,1 +1,0 @@
-from ..runtime.distributions.transformed_families import *

@@ -1,1 +1,0 @@
-from ..runtime.distributions.univariate_families import *

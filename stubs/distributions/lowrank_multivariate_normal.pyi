@@ -1,1 +1,0 @@
-from ..runtime.distributions.multivariate_normal import *

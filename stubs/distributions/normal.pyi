@@ -1,1 +1,0 @@
-from ..runtime.distributions.location_scale import *

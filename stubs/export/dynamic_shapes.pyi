@@ -1,1 +1,0 @@
-from ..jit.exporting.program.dynamic_shapes import *

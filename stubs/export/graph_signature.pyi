@@ -1,1 +1,0 @@
-from ..jit.exporting.program.graph_signature import *

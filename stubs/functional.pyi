@@ -1,1 +1,0 @@
-from .runtime.namespaces.functional_names import *

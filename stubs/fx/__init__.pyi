@@ -1,2 +1,0 @@
-from ..jit.fx import *
-from . import experimental as experimental

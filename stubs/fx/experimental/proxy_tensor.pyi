@@ -1,1 +1,0 @@
-from ...jit.fx.make_fx import *

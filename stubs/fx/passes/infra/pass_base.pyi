@@ -1,1 +1,0 @@
-from ....jit.fx.passes.pass_manager import *

@@ -1,1 +1,0 @@
-from ....jit.fx.matching import *

@@ -1,0 +1,1 @@
+"""ingot under the name `torch`."""

@@ -1,1 +1,0 @@
-from . import annotations as annotations

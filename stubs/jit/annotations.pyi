@@ -1,1 +1,0 @@
-from ..jit.torchscript.annotations import *

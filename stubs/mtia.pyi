@@ -1,1 +1,0 @@
-from .runtime.backends.absent_accelerators import *

@@ -1,1 +1,0 @@
-from ..runtime.multiprocessing.spawn import *

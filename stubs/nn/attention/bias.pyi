@@ -1,1 +1,0 @@
-from ...runtime.nn.layers.causal_bias import *

@@ -1,1 +1,0 @@
-from ...runtime.nn.layers.flex_attention import *

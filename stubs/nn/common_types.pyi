@@ -1,1 +1,0 @@
-from ..runtime.nn.base.common_types import *

@@ -1,1 +1,0 @@
-from ..runtime.nn.base.init import *

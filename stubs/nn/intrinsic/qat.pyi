@@ -1,1 +1,0 @@
-from ...runtime.quantization.fused_qat_modules import *

@@ -1,1 +1,0 @@
-from ..runtime.nn.modules import *

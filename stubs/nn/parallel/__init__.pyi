@@ -1,2 +1,0 @@
-from ...runtime.nn.parallel import *
-from . import scatter_gather as scatter_gather

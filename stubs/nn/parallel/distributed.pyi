@@ -1,1 +1,0 @@
-from ...runtime.nn.parallel.distributed_data_parallel import *

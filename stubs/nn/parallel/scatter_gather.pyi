@@ -1,1 +1,0 @@
-from ...runtime.nn.parallel.scatter_gather import *

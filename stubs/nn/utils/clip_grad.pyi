@@ -1,1 +1,0 @@
-from ...runtime.nn.utils.clip_grad import *

@@ -1,1 +1,0 @@
-from ...runtime.nn.utils.convert_parameters import *

@@ -1,1 +1,0 @@
-from ...runtime.nn.utils.batch_norm_fusion import *

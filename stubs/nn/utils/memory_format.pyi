@@ -1,1 +1,0 @@
-from ...runtime.nn.utils.conv_memory_format import *

@@ -1,1 +1,0 @@
-from ...runtime.nn.base.packed_sequence import *

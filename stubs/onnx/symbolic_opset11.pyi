@@ -1,1 +1,0 @@
-from ..jit.onnx.symbolic_registry import *

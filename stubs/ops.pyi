@@ -1,1 +1,0 @@
-from .jit.custom_ops.namespaces import *

@@ -1,1 +1,0 @@
-from ..runtime.optim.adam import *

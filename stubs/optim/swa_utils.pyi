@@ -1,1 +1,0 @@
-from ..runtime.optim.weight_averaging import *

@@ -1,1 +1,0 @@
-from .runtime.api.register.overrides import *

@@ -1,2 +1,0 @@
-from ..runtime.profiler import *
-from . import profiler as profiler

@@ -1,1 +1,0 @@
-from .runtime.core.random import *

@@ -1,1 +1,0 @@
-from .runtime.api.register.return_types import *

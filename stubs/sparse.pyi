@@ -1,1 +1,0 @@
-from .runtime.namespaces.sparse import *

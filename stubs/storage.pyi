@@ -1,1 +1,0 @@
-from .runtime.api.tensor_classes.typed_storage import *

@@ -1,1 +1,0 @@
-from .runtime.namespaces.torch_version import *

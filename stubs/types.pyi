@@ -1,1 +1,0 @@
-from .runtime.api.register.annotation_types import *

@@ -1,1 +1,0 @@
-from ..runtime.autograd.checkpoint import *

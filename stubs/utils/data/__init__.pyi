@@ -1,2 +1,0 @@
-from ...runtime.data import *
-from . import datapipes as datapipes

@@ -1,2 +1,0 @@
-from ....runtime.data.datapipes import *
-from . import datapipe as datapipe

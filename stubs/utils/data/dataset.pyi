@@ -1,1 +1,0 @@
-from ...runtime.data.dataset import *

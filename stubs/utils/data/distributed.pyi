@@ -1,1 +1,0 @@
-from ...runtime.data.distributed_sampler import *

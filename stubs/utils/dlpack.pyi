@@ -1,1 +1,0 @@
-from ..runtime.toolbox.dlpack_functions import *

@@ -1,1 +1,0 @@
-from ..runtime.toolbox.flop_counter import *

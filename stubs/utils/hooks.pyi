@@ -1,1 +1,0 @@
-from ..runtime.toolbox.hook_handles import *

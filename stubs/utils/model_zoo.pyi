@@ -1,1 +1,0 @@
-from ..runtime.toolbox.hub import *

@@ -1,3 +1,0 @@
-from ...jit.tensorboard import *
-from . import summary as summary
-from . import writer as writer

@@ -1,1 +1,0 @@
-from ...jit.tensorboard.writer import *

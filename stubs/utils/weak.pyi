@@ -1,1 +1,0 @@
-from ..runtime.toolbox.weak_references import *

@@ -1,0 +1,41 @@
+"""Linear algebra, Fourier transforms, windows, special functions, sparse tensors."""
+
+from typing import assert_type
+
+import ingot
+from ingot import Tensor, fft, linalg, signal, special
+
+a = ingot.randn(4, 4, dtype=ingot.float64)
+spd = a @ a.T + ingot.eye(4)
+L = linalg.cholesky(spd)
+x = linalg.solve(spd, ingot.ones(4, dtype=ingot.float64))
+q, r = linalg.qr(a)
+u, s, vh = linalg.svd(a)
+w, v = linalg.eigh(spd)
+assert_type(linalg.svd(a).S, Tensor)
+assert_type(linalg.lstsq(a, a).solution, Tensor)
+assert_type(linalg.inv(spd), Tensor)
+assert_type(linalg.det(a), Tensor)
+sign, logdet = linalg.slogdet(spd)
+norms = linalg.norm(a, ord="fro"), linalg.vector_norm(a, dim=1), linalg.matrix_norm(a, "nuc"), a.norm(p=2, dim=0)
+rank = linalg.matrix_rank(a)
+spectrum = fft.fft(ingot.randn(16))
+assert_type(spectrum, Tensor)
+power = fft.fftshift(spectrum.abs() ** 2)
+back = fft.irfft(fft.rfft(ingot.randn(16)), n=16)
+freq = fft.rfftfreq(16, d=0.1)
+image = fft.ifft2(fft.fft2(ingot.randn(4, 4), norm="ortho"))
+window = signal.windows.hann(32)
+frames = ingot.stft(ingot.randn(256), n_fft=32, hop_length=8, window=ingot.hann_window(32), return_complex=True)
+assert_type(special.expit(a), Tensor)
+gammas = special.gammaln(ingot.arange(1.0, 5.0)) + ingot.lgamma(ingot.ones(4))
+sparse = ingot.sparse_coo_tensor(ingot.tensor([[0, 1], [1, 0]]), ingot.tensor([1.0, 2.0]), (2, 2))
+dense = ingot.sparse.mm(sparse, ingot.ones(2, 2)) + sparse.to_dense()
+z = ingot.complex(ingot.ones(2), ingot.zeros(2))
+real = z.real + ingot.view_as_real(z)[..., 0] + ingot.angle(z)
+hist = ingot.histc(a, bins=4, min=0, max=1)
+counts = ingot.bincount(ingot.tensor([0, 1, 1]), minlength=3)
+kron = ingot.kron(ingot.eye(2), a)
+print(L, x, q, r, u, s, vh, w, v, sign, logdet, norms, rank, power, back, freq, image, window, frames.shape, gammas, dense, real)
+print(hist, counts, kron, ingot.cumsum(a, dim=0), a.cumprod(1), ingot.quantile(a, 0.5), ingot.searchsorted(hist, a), a.diag())
+print(ingot.tril(a), ingot.cdist(a, a), ingot.bmm(a[None], a[None]), ingot.outer(x, x), a.roll(1, 0), a.flip(0), a.repeat(2, 1))
