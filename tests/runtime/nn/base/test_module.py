@@ -318,7 +318,7 @@ def test_errors_of_modules_of_ones_own_stay_as_they_are():
             Own()(given)
     with pytest.raises(TypeError, match="positional argument"):
         nn.Linear(3, 2)()
-    with pytest.raises(ingot.IngotError, match=r"the states \(h_0, c_0\), got 1"):     # None, an initial state, is not the reason
+    with pytest.raises(ingot.IngotError, match=r"the states \(h_0, c_0\), got 1"):     # None is not the reason
         nn.LSTM(4, 8)(ingot.ones(3, 2, 4), ingot.ones(1, 2, 8))
 
 
