@@ -280,7 +280,7 @@ class ParameterGroup(GatheredParameters):
         numbers = [i for i, g in enumerate(grads) if g is not None]
         dtype = self.policy.reduce_dtype or self.policy.param_dtype or self.dtype
         values, layouts = [grads[i].to(dtype) for i in numbers], [self.entries[i].layout for i in numbers]
-        note, group, replicas = f"gradients {numbers} of {self.label}, {dtype.name}", the_group(self.shards), self.replicas
+        note, group, replicas = f"gradients {numbers} of {self.label}, {dtype}", the_group(self.shards), self.replicas
         divisor, over_all = self.divisor, self.reduces_all
         how = ReduceOp.AVG if divisor is None else ReduceOp.SUM
         unreplicated = self._unreplicated(numbers)
