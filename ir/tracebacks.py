@@ -91,8 +91,8 @@ def left() -> None:
     """Shorten the traceback of the exception that leaves the calling frame, unless that is called by ingot."""
     error = sys.exception()
     try:
-        caller = sys._getframe(2)
-        if is_own(caller) or error is None:
+        caller: types.FrameType | None = sys._getframe(2)
+        if error is None or (caller is not None and is_own(caller)):
             return
         trace = error.__traceback__
         if trace is not None and trace.tb_next is None and trace.tb_frame.f_code.co_name == "__getattr__":
