@@ -344,7 +344,7 @@ def test_export_takes_free_dims_of_results_by_name(tmp_path):
     path, model, free = tmp_path / "model.onnx", nn.Linear(3, 2), {"x": {0: "batch"}, "y": {0: "batch"}}
     ingot.onnx.export(model, (r(2, 3),), path, input_names=["x"], output_names=["y"], dynamic_axes=free)
     assert from_onnx(path)(r(7, 3)).shape == (7, 2)
-    with pytest.raises(ValueError, match="dynamic names 'z'"):
+    with pytest.raises(ValueError, match="dynamic= names the input 'z'"):
         ingot.onnx.export(model, (r(2, 3),), path, input_names=["x"], output_names=["y"], dynamic_axes={**free, "z": {0: "n"}})
 
 
