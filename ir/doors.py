@@ -21,7 +21,7 @@ from typing import Any
 
 from .tracebacks import is_own_module, left
 
-_LAST_KNOWN = (3, 15)
+_LAST_KNOWN = (3, 13)
 _GENERATORS = 0x20 | 0x80 | 0x200         # flags of generators, coroutines and asynchronous generators
 _OF_FUNCTIONS = 0x1 | 0x2                # flags of functions, which class bodies lack
 _UNIT = 2                                 # bytes of an instruction without arguments

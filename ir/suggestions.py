@@ -20,6 +20,10 @@ class UnknownName(AttributeError):
         return AttributeError, (str(self),)
 
 
+UnknownName.__module__, UnknownName.__name__ = "builtins", AttributeError.__name__     # tracebacks show it by this name
+UnknownName.__qualname__ = AttributeError.__name__
+
+
 def close_name(name: str, known) -> str | None:
     """Return the known name that a misspelt one means, or None. Equal letters count first, then the first letters."""
     import difflib  # here, since most programs make no such mistake

@@ -71,7 +71,7 @@ class NanWatch(OpObserver):
         if m.observer is self:
             m.observer = self.before
         else:
-            inner = m.observer
+            inner: Any = m.observer
             while inner is not None and inner.before is not self:
                 inner = inner.before
             if inner is not None:

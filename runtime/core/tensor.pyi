@@ -14,6 +14,7 @@ from ...ir import errors as _errors_module
 from ...ir.opdef import aval as _aval_module
 from ..api.register import layouts as _layouts_module
 from ..api.register import return_types as _return_types_module
+from ..api.tensor_classes import absent_methods as _absent_methods_module
 from ..api.tensor_classes import typed_storage as _typed_storage_module
 from ..state import structure as _structure_module
 from . import device as _device_module
@@ -67,6 +68,8 @@ class Tensor:
         """Description of this tensor's GPU memory for CuPy and Numba, with the stream of its work."""
     def __deepcopy__(self, memo) -> Tensor:
         """Return a copy in new memory; tensors that share memory share the copy as well."""
+    def __dir__(self) -> builtins.list:  # type: ignore[override]
+        """Return the names of a tensor that users see. Python suggests one of them for a misspelt attribute."""
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
         """Return a DLPack capsule of this tensor's memory, without a copy unless requested."""
     def __dlpack_device__(self) -> builtins.tuple:
@@ -293,6 +296,7 @@ class Tensor:
         """Elementwise asinh."""
     def asinh_(self, *, out=None) -> Tensor:
         """In-place version of asinh()."""
+    astype: _absent_methods_module.AbsentMethod
     def atan(self, *, out=None) -> Tensor:
         """Elementwise atan."""
     def atan2(self, other, *, out=None) -> Tensor:
@@ -410,6 +414,7 @@ class Tensor:
         """In-place version of conj_physical()."""
     def contiguous(self, memory_format=...) -> Tensor:
         """Return this tensor if its memory is in row-major order (or in the given format), else a copy that is."""
+    copy: _absent_methods_module.AbsentMethod
     def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:
         """Write another tensor or a number into this one, broadcasting and converting it."""
     def copysign(self, other, *, out=None) -> Tensor:
@@ -574,6 +579,7 @@ class Tensor:
         """In-place version of expm1()."""
     def exponential_(self, *args, **kwargs) -> Tensor:
         """Fill with exponential numbers of rate lambd."""
+    fill: _absent_methods_module.AbsentMethod
     def fill_(self, value) -> Tensor:
         """Write one value to all elements."""
     def fill_diagonal_(self, fill_value, wrap: builtins.bool = False) -> Tensor:
@@ -582,6 +588,7 @@ class Tensor:
         """Elementwise trunc."""
     def fix_(self, *, out=None) -> Tensor:
         """In-place version of fix()."""
+    flat: _absent_methods_module.AbsentMethod
     def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
         """Merge dims start_dim to end_dim into one."""
     def flip(self, *which, dims=None, axis=None) -> Tensor:
@@ -1163,6 +1170,7 @@ class Tensor:
     def prod(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
         """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
+    ptp: _absent_methods_module.AbsentMethod
     def put(self, index, source, accumulate: builtins.bool = False) -> Tensor:
         """Write (or add) source at positions of the flattened tensor."""
     def put_(self, index, source, accumulate: builtins.bool = False) -> Tensor:
@@ -1196,8 +1204,7 @@ class Tensor:
         """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook) -> _structure_module.RemovableHandle:
         """Call hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
-    def relu(self, *, out=None) -> Tensor:
-        """max(input, 0)"""
+    def relu(self, *, out=None) -> Tensor: ...
     def relu_(self, *, out=None) -> Tensor:
         """In-place version of relu()."""
     def remainder(self, other, *, out=None) -> Tensor:
@@ -1485,6 +1492,7 @@ class Tensor:
     def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.topk:
         """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
+    tostring: _absent_methods_module.AbsentMethod
     def trace(self) -> Tensor:
         """Return the sum of a matrix's diagonal."""
     @overload

@@ -822,6 +822,7 @@ class Tensor:
         """Elementwise asinh."""
     def asinh_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of asinh()."""
+    astype: _AbsentMethod
     def atan(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise atan."""
     def atan2(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
@@ -922,7 +923,7 @@ class Tensor:
     def cholesky_inverse(self, upper: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the inverse of A, from its Cholesky factor."""
     def cholesky_solve(self, L: _t.Any, upper: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
-        """Return the solution X of A @ X = input, from a Cholesky factor of A."""
+        """Return the solution X of A @ X = input, from one triangle of a Cholesky factor of A."""
     def chunk(self, chunks: _b.int, dim: _b.int | _c.Sequence[_b.int] = 0, *,
               axis: _b.int | _c.Sequence[_b.int] = 0) -> _b.tuple[Tensor, ...]:
         """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
@@ -962,6 +963,7 @@ class Tensor:
         """In-place version of conj_physical()."""
     def contiguous(self, memory_format: _memory_format = ...) -> Tensor:
         """Return this tensor if its memory is in row-major order (or in the given format), else a copy that is."""
+    copy: _AbsentMethod
     def copy_(self, src: _t.Any, non_blocking: _b.bool = False) -> Tensor:
         """Write another tensor or a number into this one, broadcasting and converting it."""
     def copysign(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
@@ -1153,6 +1155,7 @@ class Tensor:
         """In-place version of expm1()."""
     def exponential_(self, *args: _t.Any, **kwargs: _t.Any) -> Tensor:
         """Fill with exponential numbers of rate lambd."""
+    fill: _AbsentMethod
     def fill_(self, value: Tensor | _b.complex) -> Tensor:
         """Write one value to all elements."""
     def fill_diagonal_(self, fill_value: Tensor | _b.complex, wrap: _b.bool = False) -> Tensor:
@@ -1161,6 +1164,7 @@ class Tensor:
         """Elementwise trunc."""
     def fix_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of fix()."""
+    flat: _AbsentMethod
     def flatten(self, start_dim: _b.int = 0, end_dim: _b.int = -1) -> Tensor:
         """Merge dims start_dim to end_dim into one."""
     def flip(self, *which: _t.Any, dims: _b.int | _c.Sequence[_b.int] | None = None,
@@ -1849,6 +1853,7 @@ class Tensor:
              out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
              keepdims: _b.bool = False) -> Tensor:
         """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
+    ptp: _AbsentMethod
     def put(self, index: _t.Any, source: Tensor, accumulate: _b.bool = False) -> Tensor:
         """Write (or add) source at positions of the flattened tensor."""
     def put_(self, index: _t.Any, source: Tensor, accumulate: _b.bool = False) -> Tensor:
@@ -1883,8 +1888,7 @@ class Tensor:
         """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: _t.Any) -> _RemovableHandle:
         """Call hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
-    def relu(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
-        """max(input, 0)"""
+    def relu(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
     def relu_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of relu()."""
     def remainder(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
@@ -2225,6 +2229,7 @@ class Tensor:
              sorted: _b.bool = True, *, out: Tensor | _c.Sequence[Tensor] | None = None,
              axis: _b.int | _c.Sequence[_b.int] = -1) -> _topk:
         """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
+    tostring: _AbsentMethod
     def trace(self) -> Tensor:
         """Return the sum of a matrix's diagonal."""
     @_t.overload
@@ -3070,11 +3075,11 @@ def channel_shuffle(input: Tensor, groups: _b.int) -> Tensor:
     """Interleave the channels (dim 1) of `groups` groups."""
 def cholesky(input: Tensor, upper: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
-def cholesky_inverse(L: _t.Any, upper: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> _t.Any:
+def cholesky_inverse(L: _t.Any, upper: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the inverse of A, from its Cholesky factor."""
 def cholesky_solve(input: _t.Any, L: _t.Any, upper: _b.bool = False, *,
-                   out: Tensor | _c.Sequence[Tensor] | None = None) -> _t.Any:
-    """Return the solution X of A @ X = input, from a Cholesky factor of A."""
+                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+    """Return the solution X of A @ X = input, from one triangle of a Cholesky factor of A."""
 def chunk(input: Tensor, chunks: _b.int, dim: _b.int | _c.Sequence[_b.int] = 0, *,
           axis: _b.int | _c.Sequence[_b.int] = 0) -> _b.tuple[Tensor, ...]:
     """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
@@ -4435,8 +4440,7 @@ def reciprocal(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None
     """Elementwise reciprocal."""
 def reciprocal_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of reciprocal()."""
-def relu(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
-    """max(input, 0)"""
+def relu(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
 def relu_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of relu()."""
 def remainder(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
@@ -5074,6 +5078,13 @@ def zeros_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | nump
     """Return zeros with the shape and dtype of another tensor."""
 
 __all__: _b.list[_b.str]
+
+class _AbsentMethod:
+    """Descriptor of a name that tensors do not have."""
+    instead: _b.str
+    name: _b.str
+    def __get__(self, tensor: _t.Any, cls: _t.Any) -> _t.Any: ...
+    def __init__(self, name: _b.str, instead: _b.str) -> None: ...
 
 class _Aval:
     """Type of a value. Equal avals are interchangeable."""

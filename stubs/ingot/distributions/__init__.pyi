@@ -789,8 +789,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
 class ReshapeTransform(Transform):
     """Transform that reshapes the trailing dimensions."""
-    in_shape: _Size
-    out_shape: _Size
+    in_shape: _t.Any
+    out_shape: _t.Any
     def __init__(self, in_shape: _t.Any, out_shape: _t.Any, cache_size: _t.Any = 0) -> None: ...
     bijective: _b.bool
     codomain: _Constraint

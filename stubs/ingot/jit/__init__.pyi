@@ -102,6 +102,7 @@ class Model:
     def inputs(self) -> _b.tuple[_t.Any, ...]: ...
     def line_text(self, line: _t.Any) -> _b.str:
         """Return a user's line (file, number) with its text, for messages."""
+    def named_weights(self) -> _b.tuple[_t.Any, ...]: ...
     def needs_python(self, sizes: _t.Any) -> ExportError:
         """Return the error for a graph that needs Python, with the names of the operators that need it."""
     @_b.property
@@ -140,19 +141,25 @@ class NotFiniteError(_IngotError, _b.ArithmeticError):
 class Profile:
     """Compiled code that ran while it was open: `rows` in the order of the programs, `events` (job, work, began, took,
     thread) in nanoseconds."""
-    events: _b.list[_t.Any]
+    events: _t.Any
     def __init__(self) -> None: ...
     def add(self, job: _t.Any, compiled: _t.Any, moments: _t.Any) -> None: ...
     def headline(self) -> _b.str: ...
+    def html(self) -> _b.str:
+        """Return the page."""
     @_b.property
     def jobs(self) -> _b.list[_t.Any]: ...
+    def nothing(self) -> _b.str:
+        """Say what a profile without rows may lack."""
     @_b.property
     def rows(self) -> _b.list[_t.Any]:
         """A Row for each step of each compiled graph that ran."""
     def run(self, job: _t.Any, compiled: _t.Any, arrays: _t.Any) -> _b.list[_t.Any]:
-        """Run a job's compiled graph with times."""
+        """Run a job's compiled graph with times, for every open profile."""
     def save(self, path: _t.Any) -> None:
-        """Write a page (.html) or the timeline (.json)."""
+        """Write a page (.html), a drawing of the graphs as they run (.svg) or the timeline (.json)."""
+    def svg(self) -> _b.str:
+        """Return the drawing of all graphs as they run, with their kernels in colours."""
     def trace(self) -> _b.dict[_t.Any, _t.Any]:
         """Return the timeline for Chrome and Perfetto."""
 
@@ -173,7 +180,7 @@ class TraceError(_IngotError, _b.RuntimeError):
 class Traced(_t.Generic[_P, _R]):
     """A function that replays what is recorded of it, and records what is new. A call tries the quick call of the last one,
     then the entries of its key, then the symbolic entries of its family."""
-    def explain(self, profile: _b.bool = False) -> _b.str:
+    def explain(self, profile: _b.bool = False) -> _Explanation:
         """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With
         `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
     def forget(self) -> None:
@@ -217,7 +224,7 @@ def annotate(the_type: _t.Any, the_value: _t.Any) -> _t.Any:
     """Return the value."""
 
 class debug:
-    """Checks of traced code: for a `with` block, or until `debug(nan=False)`."""
+    """Checks of operators: for a `with` block, or until `debug(nan=False)`."""
     def __enter__(self) -> _t.Self: ...
     def __exit__(self, *exc: _t.Any) -> None: ...
     def __init__(self, nan: _b.bool = True) -> None: ...
@@ -400,6 +407,9 @@ class _Position(_t.NamedTuple):
         """The function's own name."""
     def of(self, text: _b.str) -> _b.str:
         """Return the text with the file, line and function that it does not name yet."""
+
+class _Explanation(_b.str):
+    """A text that tells about a function. `print` shows all of it, its repr the first lines."""
 
 class _Captured:
     """A recorded run."""

@@ -138,6 +138,8 @@ class NestedTensor(_Tensor):
         PyTorch's own transforms."""
     def exponential_(self, *args: _t.Any, **kwargs: _t.Any) -> _t.Any:
         """Fill with exponential numbers of rate lambd."""
+    def fill_(self, value: _Tensor | _b.complex) -> _t.Any:
+        """Write one value to all elements."""
     def fill_diagonal_(self, fill_value: _Tensor | _b.complex, wrap: _b.bool = False) -> _t.Self:
         """Write one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
     def float(self, memory_format: _memory_format = ...) -> _t.Any:
@@ -277,6 +279,8 @@ class NestedTensor(_Tensor):
                 memory_format: _memory_format | None = None) -> _t.Any:
         """Change the shape, over the same memory from this tensor's first element on, or over more of it. New elements are
         zeros."""
+    def resize_as_(self, the_template: _Tensor, memory_format: _memory_format | None = None) -> _t.Any:
+        """Resize to another tensor's shape; with `preserve_format` also to its order of dims."""
     def resize_as_sparse_(self, the_template: _Tensor) -> _Tensor:
         """Take over the size of a sparse tensor; raise for dense ones."""
     def retain_grad(self) -> None:

@@ -64,14 +64,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     entry for each cluster; clusters are tails of decreasing size."""
     cutoffs: _b.list[_t.Any]
     div_value: _b.float
-    head: Linear
+    head: _t.Any
     head_bias: _b.bool
     head_size: _t.Any
     in_features: _b.int
     n_classes: _t.Any
     n_clusters: _b.int
     shortlist_size: _t.Any
-    tail: ModuleList
+    tail: _t.Any
     def __init__(self, in_features: _b.int, n_classes: _t.Any, cutoffs: _t.Any, div_value: _b.float = 4.0,
                  head_bias: _b.bool = False, device: _device | _b.str | _b.int | None = None,
                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> None: ...
@@ -121,9 +121,9 @@ class AvgPool1d(Module):
     """The mean of each window of (N, C, L)."""
     ceil_mode: _b.bool
     count_include_pad: _b.bool
-    kernel_size: _b.tuple[_t.Any, ...]
-    padding: _b.tuple[_t.Any, ...]
-    stride: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
+    padding: _t.Any
+    stride: _t.Any
     def __init__(self, kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                  stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
                  padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0, ceil_mode: _b.bool = False,
@@ -268,7 +268,7 @@ class ChannelShuffle(Module):
 
 class CircularPad1d(Module):
     """The other side around the last 1 dim."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -277,7 +277,7 @@ class CircularPad1d(Module):
 
 class CircularPad2d(Module):
     """The other side around the last 2 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -286,7 +286,7 @@ class CircularPad2d(Module):
 
 class CircularPad3d(Module):
     """The other side around the last 3 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -295,7 +295,7 @@ class CircularPad3d(Module):
 
 class ConstantPad1d(Module):
     """A constant around the last 1 dim."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _Tensor | _b.complex
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], value: _Tensor | _b.complex) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -304,7 +304,7 @@ class ConstantPad1d(Module):
 
 class ConstantPad2d(Module):
     """A constant around the last 2 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _Tensor | _b.complex
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], value: _Tensor | _b.complex) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -313,7 +313,7 @@ class ConstantPad2d(Module):
 
 class ConstantPad3d(Module):
     """A constant around the last 3 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _Tensor | _b.complex
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], value: _Tensor | _b.complex) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -323,15 +323,15 @@ class ConstantPad3d(Module):
 class Conv1d(Module):
     """Convolution over (N, C, L)."""
     bias: Parameter
-    dilation: _b.tuple[_t.Any, ...]
+    dilation: _t.Any
     groups: _b.int
     in_channels: _b.int
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     out_channels: _b.int
-    output_padding: _b.tuple[_t.Any, ...]
+    output_padding: _t.Any
     padding: _t.Any
     padding_mode: _b.str
-    stride: _b.tuple[_t.Any, ...]
+    stride: _t.Any
     weight: Parameter
     def __init__(self, in_channels: _b.int, out_channels: _b.int,
                  kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -351,15 +351,15 @@ class Conv1d(Module):
 class Conv2d(Module):
     """Convolution over (N, C, H, W)."""
     bias: Parameter
-    dilation: _b.tuple[_t.Any, ...]
+    dilation: _t.Any
     groups: _b.int
     in_channels: _b.int
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     out_channels: _b.int
-    output_padding: _b.tuple[_t.Any, ...]
+    output_padding: _t.Any
     padding: _t.Any
     padding_mode: _b.str
-    stride: _b.tuple[_t.Any, ...]
+    stride: _t.Any
     weight: Parameter
     def __init__(self, in_channels: _b.int, out_channels: _b.int,
                  kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -379,15 +379,15 @@ class Conv2d(Module):
 class Conv3d(Module):
     """Convolution over (N, C, D, H, W)."""
     bias: Parameter
-    dilation: _b.tuple[_t.Any, ...]
+    dilation: _t.Any
     groups: _b.int
     in_channels: _b.int
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     out_channels: _b.int
-    output_padding: _b.tuple[_t.Any, ...]
+    output_padding: _t.Any
     padding: _t.Any
     padding_mode: _b.str
-    stride: _b.tuple[_t.Any, ...]
+    stride: _t.Any
     weight: Parameter
     def __init__(self, in_channels: _b.int, out_channels: _b.int,
                  kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -407,15 +407,15 @@ class Conv3d(Module):
 class ConvTranspose1d(Module):
     """Transposed convolution over (N, C, L)."""
     bias: Parameter
-    dilation: _b.tuple[_t.Any, ...]
+    dilation: _t.Any
     groups: _b.int
     in_channels: _b.int
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     out_channels: _b.int
-    output_padding: _b.tuple[_t.Any, ...]
+    output_padding: _t.Any
     padding: _t.Any
     padding_mode: _b.str
-    stride: _b.tuple[_t.Any, ...]
+    stride: _t.Any
     weight: Parameter
     def __init__(self, in_channels: _b.int, out_channels: _b.int,
                  kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -435,15 +435,15 @@ class ConvTranspose1d(Module):
 class ConvTranspose2d(Module):
     """Transposed convolution over (N, C, H, W)."""
     bias: Parameter
-    dilation: _b.tuple[_t.Any, ...]
+    dilation: _t.Any
     groups: _b.int
     in_channels: _b.int
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     out_channels: _b.int
-    output_padding: _b.tuple[_t.Any, ...]
+    output_padding: _t.Any
     padding: _t.Any
     padding_mode: _b.str
-    stride: _b.tuple[_t.Any, ...]
+    stride: _t.Any
     weight: Parameter
     def __init__(self, in_channels: _b.int, out_channels: _b.int,
                  kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -463,15 +463,15 @@ class ConvTranspose2d(Module):
 class ConvTranspose3d(Module):
     """Transposed convolution over (N, C, D, H, W)."""
     bias: Parameter
-    dilation: _b.tuple[_t.Any, ...]
+    dilation: _t.Any
     groups: _b.int
     in_channels: _b.int
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     out_channels: _b.int
-    output_padding: _b.tuple[_t.Any, ...]
+    output_padding: _t.Any
     padding: _t.Any
     padding_mode: _b.str
-    stride: _b.tuple[_t.Any, ...]
+    stride: _t.Any
     weight: Parameter
     def __init__(self, in_channels: _b.int, out_channels: _b.int,
                  kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -498,7 +498,8 @@ class CosineSimilarity(Module):
     """The cosine of the angle between two tensors along a dimension."""
     dim: _b.int | _c.Sequence[_b.int]
     eps: _b.float
-    def __init__(self, dim: _b.int | _c.Sequence[_b.int] = 1, eps: _b.float = 1e-08) -> None: ...
+    def __init__(self, dim: _b.int | _c.Sequence[_b.int] = 1, eps: _b.float = 1e-08, *,
+                 axis: _b.int | _c.Sequence[_b.int] = 1) -> None: ...
     def forward(self, x1: _Tensor, x2: _Tensor) -> _Tensor: ...
 
 class CrossEntropyLoss(Module):
@@ -641,7 +642,7 @@ class Fold(Module):
 
 class FractionalMaxPool2d(Module):
     """Maxima over windows of (N, C, H, W) at random, non-integer steps."""
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     output_ratio: _t.Any
     output_size: _t.Any
     return_indices: _b.bool
@@ -654,7 +655,7 @@ class FractionalMaxPool2d(Module):
 
 class FractionalMaxPool3d(Module):
     """Maxima over windows of (N, C, D, H, W) at random, non-integer steps."""
-    kernel_size: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
     output_ratio: _t.Any
     output_size: _t.Any
     return_indices: _b.bool
@@ -1100,7 +1101,7 @@ class LinearCrossEntropyLoss(Module):
     classes."""
     ignore_index: _b.int
     label_smoothing: _b.float
-    linear: Linear
+    linear: _t.Any
     num_classes: _b.int
     options: _t.Any
     out_features: _b.tuple[_t.Any, ...]
@@ -1214,9 +1215,9 @@ class MaxPool3d(Module):
 
 class MaxUnpool1d(Module):
     """The inverse of MaxPool1d: zeros with each value at its old position."""
-    kernel_size: _b.tuple[_t.Any, ...]
-    padding: _b.tuple[_t.Any, ...]
-    stride: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
+    padding: _t.Any
+    stride: _t.Any
     def __init__(self, kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                  stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
                  padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0) -> None: ...
@@ -1227,9 +1228,9 @@ class MaxUnpool1d(Module):
 
 class MaxUnpool2d(Module):
     """The inverse of MaxPool2d: zeros with each value at its old position."""
-    kernel_size: _b.tuple[_t.Any, ...]
-    padding: _b.tuple[_t.Any, ...]
-    stride: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
+    padding: _t.Any
+    stride: _t.Any
     def __init__(self, kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                  stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
                  padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0) -> None: ...
@@ -1240,9 +1241,9 @@ class MaxUnpool2d(Module):
 
 class MaxUnpool3d(Module):
     """The inverse of MaxPool3d: zeros with each value at its old position."""
-    kernel_size: _b.tuple[_t.Any, ...]
-    padding: _b.tuple[_t.Any, ...]
-    stride: _b.tuple[_t.Any, ...]
+    kernel_size: _t.Any
+    padding: _t.Any
+    stride: _t.Any
     def __init__(self, kernel_size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                  stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
                  padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0) -> None: ...
@@ -1469,7 +1470,8 @@ class PairwiseDistance(Module):
     eps: _b.float
     keepdim: _b.bool
     norm: _b.float | _b.str
-    def __init__(self, p: _b.float | _b.str = 2.0, eps: _b.float = 1e-06, keepdim: _b.bool = False) -> None: ...
+    def __init__(self, p: _b.float | _b.str = 2.0, eps: _b.float = 1e-06, keepdim: _b.bool = False, *,
+                 keepdims: _b.bool = False) -> None: ...
     def forward(self, x1: _Tensor, x2: _Tensor) -> _Tensor: ...
 
 class Parameter(_Owned):
@@ -1629,7 +1631,7 @@ class ReLU6(Hardtanh):
 
 class ReflectionPad1d(Module):
     """The inside, mirrored, around the last 1 dim."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1638,7 +1640,7 @@ class ReflectionPad1d(Module):
 
 class ReflectionPad2d(Module):
     """The inside, mirrored, around the last 2 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1647,7 +1649,7 @@ class ReflectionPad2d(Module):
 
 class ReflectionPad3d(Module):
     """The inside, mirrored, around the last 3 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1656,7 +1658,7 @@ class ReflectionPad3d(Module):
 
 class ReplicationPad1d(Module):
     """The edges, repeated, around the last 1 dim."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1665,7 +1667,7 @@ class ReplicationPad1d(Module):
 
 class ReplicationPad2d(Module):
     """The edges, repeated, around the last 2 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1674,7 +1676,7 @@ class ReplicationPad2d(Module):
 
 class ReplicationPad3d(Module):
     """The edges, repeated, around the last 3 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1851,9 +1853,9 @@ class TransformerDecoder(Module):
 class TransformerDecoderLayer(Module):
     """Self-attention, attention to the encoder's output, and a feed-forward block."""
     activation: _t.Any
-    dropout: Dropout
-    linear1: Linear
-    linear2: Linear
+    dropout: _t.Any
+    linear1: _t.Any
+    linear2: _t.Any
     norm_first: _b.bool
     def __init__(self, d_model: _b.int, nhead: _b.int, dim_feedforward: _b.int = 2048, dropout: _b.float = 0.1,
                  activation: _t.Any = ..., layer_norm_eps: _b.float = 1e-05, batch_first: _b.bool = False,
@@ -1882,9 +1884,9 @@ class TransformerEncoder(Module):
 class TransformerEncoderLayer(Module):
     """Self-attention and a feed-forward block."""
     activation: _t.Any
-    dropout: Dropout
-    linear1: Linear
-    linear2: Linear
+    dropout: _t.Any
+    linear1: _t.Any
+    linear2: _t.Any
     norm_first: _b.bool
     def __init__(self, d_model: _b.int, nhead: _b.int, dim_feedforward: _b.int = 2048, dropout: _b.float = 0.1,
                  activation: _t.Any = ..., layer_norm_eps: _b.float = 1e-05, batch_first: _b.bool = False,
@@ -1911,7 +1913,10 @@ class Unflatten(Module):
     """Split of one dimension into several."""
     dim: _b.int | _c.Sequence[_b.int]
     unflattened_size: _b.tuple[_t.Any, ...]
+    @_t.overload
     def __init__(self, dim: _b.int | _c.Sequence[_b.int], unflattened_size: _t.Any) -> None: ...
+    @_t.overload
+    def __init__(self, *, axis: _b.int | _c.Sequence[_b.int], unflattened_size: _t.Any) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
 
 class Unfold(Module):
@@ -1959,7 +1964,7 @@ class UpsamplingNearest2d(Upsample):
 
 class ZeroPad1d(Module):
     """Zeros around the last 1 dim."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1968,7 +1973,7 @@ class ZeroPad1d(Module):
 
 class ZeroPad2d(Module):
     """Zeros around the last 2 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -1977,7 +1982,7 @@ class ZeroPad2d(Module):
 
 class ZeroPad3d(Module):
     """Zeros around the last 3 dims."""
-    padding: _b.tuple[_t.Any, ...]
+    padding: _t.Any
     value: _b.float | None
     def __init__(self, padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> None: ...
     def forward(self, input: _Tensor) -> _Tensor: ...

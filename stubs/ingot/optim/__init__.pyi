@@ -5,7 +5,6 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-from collections import defaultdict as _defaultdict
 from ingot import Tensor as _Tensor
 from ingot.optim import adadelta as adadelta
 from ingot.optim import adagrad as adagrad

@@ -11,7 +11,6 @@ from ingot import device as _device
 from ingot import dtype as _dtype
 from ingot import layout as _layout
 from ingot import memory_format as _memory_format
-from ingot import spmm as _spmm
 
 _Decorated = _t.TypeVar("_Decorated", bound=_c.Callable[..., _t.Any])
 
@@ -193,7 +192,10 @@ class check_sparse_tensor_invariants:
 def log_softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int], *,
                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
     """Return the logarithm of `softmax`."""
-mm = _spmm
+def mm(mat1: _Tensor, mat2: _Tensor, reduce: _b.str = 'sum', *,
+       out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
+    """Return the product of two matrices, at least one of them sparse. `reduce` "mean", "amax" or "amin" replaces the sum
+    of products, for a sparse matrix times a dense one."""
 def sampled_addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, *, beta: _Tensor | _b.complex = 1.0,
                   alpha: _Tensor | _b.complex = 1.0, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return beta * input + alpha * (mat1 @ mat2), computed only at the entries of `input`, a CSR matrix (or batch)."""

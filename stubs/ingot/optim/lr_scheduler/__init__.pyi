@@ -4,7 +4,6 @@
 
 import builtins as _b
 import typing as _t
-from collections import Counter as _Counter
 from ingot.optim import Optimizer as _Optimizer
 
 class ChainedScheduler(LRScheduler):
@@ -112,7 +111,7 @@ class LinearLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """The rate times gamma at each milestone."""
     gamma: _b.float
-    milestones: _Counter
+    milestones: _t.Any
     def __init__(self, optimizer: _Optimizer, milestones: _t.Any, gamma: _b.float = 0.1, last_epoch: _b.int = -1) -> None: ...
     def get_lr(self) -> _t.Any: ...
 

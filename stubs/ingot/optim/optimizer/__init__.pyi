@@ -3,6 +3,7 @@
 # Made by `make stubs` from the live package; not edited by hand.
 
 import builtins as _b
+import collections.abc as _c
 import typing as _t
 from ingot import Tensor as _Tensor
 from ingot.optim import Optimizer as Optimizer
@@ -48,6 +49,8 @@ def set_scalar(t: _Tensor, value: _t.Any) -> None:
     """Write a number, or a tensor of one, into a scalar state."""
 def step_hooks(optimizer: _Optimizer) -> _b.tuple[_b.list[_t.Any], _b.list[_t.Any]]:
     """Return (hooks before a step, hooks after it)."""
+def why_empty(params: _c.Iterable[_Tensor | _b.dict[_b.str, _t.Any] | _b.tuple[_b.str, _Tensor]]) -> _t.Any:
+    """Return a function that tells why an iterable gave no parameters."""
 def zeros_like(p: _Tensor) -> _Tensor:
     """Return zeros like a parameter; an optimizer made inside a recorded function gets new zeros at each call."""
 

@@ -90,9 +90,9 @@ class DistributedSampler(Sampler):
     dataset: _t.Any
     drop_last: _b.bool
     epoch: _b.int
-    num_replicas: _b.int
+    num_replicas: _t.Any
     num_samples: _t.Any
-    rank: _b.int
+    rank: _t.Any
     seed: _t.Any
     shuffle: _b.bool
     total_size: _t.Any
