@@ -33,6 +33,7 @@ _FULL = "INGOT_TRACEBACK=full"
 _MOST = 100         # exceptions of one chain
 
 _own: dict = {}     # by names of modules
+_inside: dict = {}
 
 
 def is_own_module(name: str) -> bool:
@@ -76,7 +77,10 @@ def user_frame(frame: types.FrameType | None) -> tuple:
     level = 1
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name not in _BETWEEN and not is_own_module(name):
+        inside = _inside.get(name)          # each write in place asks, so the common case makes no call
+        if inside is None:
+            inside = _inside[name] = name in _BETWEEN or is_own_module(name)
+        if not inside:
             break
         level, frame = level + 1, frame.f_back
     return frame, level
