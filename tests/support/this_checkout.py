@@ -16,7 +16,8 @@ SUPPORT = Path(__file__).resolve().parent
 def found() -> Path | None:
     """The folder that `import ingot` would take."""
     spec = importlib.util.find_spec("ingot")
-    return Path(spec.origin).resolve().parent if spec and spec.origin else None
+    folder = Path(spec.origin).resolve().parent if spec and spec.origin else None
+    return ROOT if folder == ROOT / "stubs" / "ingot" else folder       # its file loads the root
 
 
 def folder_with_the_package() -> str:

@@ -38,10 +38,9 @@ def of_modules() -> dict:
 def of_stubs() -> dict:
     """Return `{path: names}` of the stub files, and of those beside the source."""
     tensor, = [path for path in ROOT.rglob("tensor.pyi") if path.relative_to(ROOT).parts[0] == "runtime"]
-    found = {"": names_in(ROOT / "__init__.pyi"), "_tensor": names_in(tensor)}
+    found = {"_tensor": names_in(tensor)}
     for path in sorted((ROOT / "stubs").rglob("*.pyi")):
-        parts = path.relative_to(ROOT / "stubs").with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = names_in(path)
+        found[".".join(path.relative_to(ROOT / "stubs" / "ingot").parts[:-1])] = names_in(path)
     return found
 
 
