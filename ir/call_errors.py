@@ -9,6 +9,7 @@ import inspect
 from functools import wraps
 from types import FunctionType
 
+from .doors import door
 from .suggestions import did_you_mean
 
 _PACKAGE = __name__.partition(".")[0]
@@ -105,7 +106,7 @@ def explained_init(cls: type) -> None:
             explain_call(error, init, (self, *args), kwargs, kind.__name__ if kind.__init__ is constructs else cls.__name__)
             raise
 
-    cls.__init__ = constructs       # type: ignore[misc]
+    cls.__init__ = door(constructs)       # type: ignore[misc]
 
 
 def explain_constructors(*spaces: dict) -> None:

@@ -38,8 +38,11 @@ def template():
 
 
 def door(fn):
-    """Let exceptions leave a function without ingot's frames. Return the function, so this is a decorator."""
-    if type(fn) is types.FunctionType:
+    """Let exceptions leave a function without ingot's frames. Return the function, so this is a decorator.
+
+    A class can hold a function of the standard library: an `Enum` has the `__new__` of `enum`.
+    """
+    if type(fn) is types.FunctionType and is_own_module(fn.__module__ or ""):
         fn.__code__ = with_door(fn.__code__)
     return fn
 

@@ -63,6 +63,20 @@ class FailedRecordings:
         self._last, self._reason = number, reason
 
 
+class ReplayShare:
+    """Count of the calls that were not replayed, and whether a warning said that recordings are of little use."""
+
+    def __init__(self):
+        self.rested = 0         # calls that were neither replayed nor recorded
+        self.warned = False
+        self.start_at(0)
+
+    def start_at(self, calls: int):
+        """Start anew after so many calls. A warning is not given again."""
+        self.first, self.recorded = calls, 0
+        self.changing = ChangingReasons()
+
+
 class MissHandler:
     """Recorder of the calls of one function, with what earlier recordings showed about it. `why` is the reason of the next
     miss, where a recording was thrown away and the next call must look again."""
@@ -71,9 +85,8 @@ class MissHandler:
         self.why = ""
         self.stats: dict = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
         self._fn, self._run, self._eager, self._dynamic, self._arrays, self._cache = fn, run, eager, dynamic, arrays, cache
-        self._rested = 0                # calls that were neither replayed nor recorded
+        self._share = ReplayShare()
         self._failed = FailedRecordings()
-        self._warned = False            # whether a warning said that recording is of no use, or does not pay
         self._no_reads = False          # whether lazy scalars are off, since the function does not take them
         self._no_symbols = False        # whether symbolic numbers are off, likewise
         self.forget()
@@ -82,9 +95,7 @@ class MissHandler:
         """Drop what recordings showed."""
         self.objects = ObjectArguments()
         self.limit, self._data_sizes = RecompileLimit(self._eager.fullgraph, self.stats["calls"]), DataSizes()
-        self._changing = ChangingReasons()
-        self._recorded = 0              # calls that were recorded
-        self._first = self.stats["calls"]       # number of calls before
+        self._share.start_at(self.stats["calls"])
         self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
         self._last_key: tuple = ()      # of the last call that was recorded
@@ -95,11 +106,11 @@ class MissHandler:
         self.limit.missed(self.stats["calls"])
         if self.limit.may_record():
             return False
-        self._rested += 1
+        self._share.rested += 1
         self._eager.add(*((self._resting, "") if self.limit.pauses else (TOO_DEAR, None)))
         self._find_reason(call, family)
         if call.reason is not FIRST:
-            self._changing.add(definition_of(self._fn).of(call.reason))
+            self._share.changing.add(definition_of(self._fn).of(call.reason))
         return True
 
     def _find_reason(self, call, family):
@@ -118,7 +129,7 @@ class MissHandler:
     def run_too_dear(self, call, entry, kind: str):
         """Run a call whose recording is not compiled, or not bound to its sizes, since that would not pay."""
         self.limit.missed(self.stats["calls"])
-        self._rested += 1
+        self._share.rested += 1
         is_binding = kind == "binding"
         reason = TOO_DEAR_TO_BIND if is_binding else TOO_DEAR_TO_COMPILE
         self._eager.add(reason, None)
@@ -132,7 +143,7 @@ class MissHandler:
     def time(self, args, kwargs):
         """Run and time a call that looks for no recording."""
         self.stats["calls"] += 1
-        self._rested += 1
+        self._share.rested += 1
         self._eager.add(self._why_rests, None)
         if not self.limit.is_timing:
             return self.run_eagerly(args, kwargs)
@@ -142,7 +153,7 @@ class MissHandler:
     def let_rest(self, calls: int):
         """Let the next calls run without a look for a recording, at most up to one from which the share of replays counts."""
         self.settle()
-        done = self.stats["calls"] - self._first
+        done = self.stats["calls"] - self._share.first
         calls = min([calls, *[n - done for n in (LATE, LATEST) if n > done]])
         self._eager.rest(calls, self._why_rests)
 
@@ -156,18 +167,18 @@ class MissHandler:
         """Count the calls that rested."""
         rested = self._eager.settle()
         self.stats["calls"] += rested
-        self._rested += rested
-        if not self._warned and self.stats["calls"] - self._first >= LATE and self.limit.invested:
+        self._share.rested += rested
+        if not self._share.warned and self.stats["calls"] - self._share.first >= LATE and self.limit.invested:
             self._judge()
 
     def _judge(self):
         """Warn once if most calls were not replayed, because something keeps changing or because tracing does not pay."""
         calls = self.stats["calls"]
-        others = self._rested + self._recorded
-        if self._changing.worst and 2 * others > calls:
-            reason = self._changing.worst
+        others = self._share.rested + self._share.recorded
+        if self._share.changing.worst and 2 * others > calls:
+            reason = self._share.changing.worst
             advice = "move what changes into tensors, name sizes in dynamic=, or pad them to few lengths"
-        elif calls - self._first >= LATEST and 4 * others > 3 * calls:
+        elif calls - self._share.first >= LATEST and 4 * others > 3 * calls:
             counts = {reason: n for reason, n in self._eager.counts.items() if reason != TIMED}
             reason = max(counts, key=counts.__getitem__, default=TIMED)
             advice = "trace a larger part of the program, such as a whole step, or leave it untraced"
@@ -175,7 +186,7 @@ class MissHandler:
                 reason = self.stats["misses"][-1]
         else:
             return
-        self._warned = True
+        self._share.warned = True
         self._warn(f"was replayed at {calls - others} of its {calls} calls alone, so tracing it gains little. "
                    f"The most frequent reason: {reason}. Way out: {advice}. stats()['misses'] and stats()['eager'] list all "
                    "reasons")
@@ -232,11 +243,11 @@ class MissHandler:
         except BaseException:
             self._eager.raised += 1
             raise
-        looks = self.stats["calls"] - self._rested
+        looks = self.stats["calls"] - self._share.rested
         count = self.limit.recorded("" if call.reason is FIRST else why, self.limit.clock() - start, template, looks)
-        self._recorded += 1
+        self._share.recorded += 1
         if call.reason is not FIRST:
-            self._changing.add(why)
+            self._share.changing.add(why)
         if count:
             self._complain(f"{count}. The last reason: {why}")
         return result
@@ -293,7 +304,7 @@ class MissHandler:
 
     def _count_failure(self, error) -> bool:
         """Count a recording that was thrown away; return whether that will go on, and the limit shrinks."""
-        self._failed.add(self.stats["calls"] - self._rested, str(error))
+        self._failed.add(self.stats["calls"] - self._share.rested, str(error))
         is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed.count > MOST_REPLACED)
         if is_useless:
             self.limit.pause()
@@ -314,13 +325,13 @@ class MissHandler:
                 changed.done.end()
                 run.forget()
         self._cache.drop(entry)
-        self._rested += 1
+        self._share.rested += 1
         call.result, self.why = run.result, str(changed)
 
     def _warn_as_it_is(self, error):
         self._resting = str(error)
-        if not self._warned:
-            self._warned = True
+        if not self._share.warned:
+            self._share.warned = True
             self._warn(f"runs as it is at most calls: {error}")
 
     def _warn(self, text):
@@ -376,8 +387,8 @@ class MissHandler:
 
     def _complain(self, text):
         """Warn once that recording does not pay."""
-        if not self._warned:
-            self._warned = True
+        if not self._share.warned:
+            self._share.warned = True
             self._warn(f"{text}. Such calls run as they are, unless recording pays; stats()['misses'] lists every reason")
 
 

@@ -30,7 +30,8 @@ from ingot.ir.shown_errors import _show_of_thread, shortened
 from ingot.ir.tracebacks import entries_of, is_own
 from ingot.nn import functional as F
 from ingot.runtime.state.messages import warn
-from mistakes import HEAD, PROGRAMS
+from mistakes import MISTAKES
+from traceback_programs import HEAD, PROGRAMS
 
 ROOT = Path(ingot.__file__).parent
 MOST = 12       # lines
@@ -103,6 +104,16 @@ def test_a_mistake_shows_the_line_that_made_it(folder, name):
 
 def test_at_least_62_mistakes_are_tried():
     assert len(PROGRAMS) >= 62
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
+def test_a_mistake_with_a_message_of_its_own_prints_few_lines(folder, mistake, monkeypatch):
+    monkeypatch.chdir(folder)
+    file = written(folder, mistake.name.replace("/", " "), mistake.source)
+    text = shown(raised(file))
+    assert len(text.rstrip("\n").splitlines()) <= MOST, text
+    assert lines_of(text)[-1][0] == str(file), text
 
 
 @pytest.mark.parametrize("name", ["matmul_operator", "dataset_worker"])

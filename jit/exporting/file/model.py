@@ -410,12 +410,6 @@ class Model(HoldsWeights):
         self._bound.clear()
         self._derived.clear()
 
-    def line_text(self, line) -> str:
-        """Return a user's line (file, number) with its text, for messages."""
-        name = format_line(line, full_paths=True)
-        text = self.source.get(name)
-        return f"{name}: {text}" if text else name
-
 
 def made_by_passes() -> frozenset:
     """Return the operators that passes alone make, for one machine: files hold none of them."""
