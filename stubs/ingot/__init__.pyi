@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import accelerator as accelerator
 from ingot import amp as amp
 from ingot import ao as ao
@@ -404,9 +404,9 @@ class Size(_b.tuple[_b.int, ...]):
 
 class StorageBase:
     """Base class of storages."""
-    def elements(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> Tensor:
+    def elements(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> Tensor:
         """Return the whole memory as a vector."""
-    def read_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _dtype:
+    def read_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _dtype:
         """Return the dtype of a tensor made of it, if `dtype` (or None) was requested."""
 
 class Stream:
@@ -460,8 +460,6 @@ class SymFloat:
     def __array_ufunc__(self, ufunc: _t.Any, method: _t.Any, *inputs: _t.Any, **kwargs: _t.Any) -> _t.Any: ...
     def __bool__(self) -> _b.bool: ...
     def __ceil__(self) -> _t.Any: ...
-    @_b.property
-    def __class__(self) -> _t.Any: ...
     def __complex__(self) -> _b.complex: ...
     def __divmod__(self, other: _t.Any) -> _t.Any: ...
     def __eq__(self, other: _t.Any) -> _t.Any: ...
@@ -510,8 +508,6 @@ class SymInt:
     def __array_ufunc__(self, ufunc: _t.Any, method: _t.Any, *inputs: _t.Any, **kwargs: _t.Any) -> _t.Any: ...
     def __bool__(self) -> _b.bool: ...
     def __ceil__(self) -> _t.Self: ...
-    @_b.property
-    def __class__(self) -> _t.Any: ...
     def __complex__(self) -> _b.complex: ...
     def __divmod__(self, other: _t.Any) -> _b.tuple[_t.Any, ...]: ...
     def __eq__(self, other: _t.Any) -> _t.Any: ...
@@ -598,7 +594,7 @@ class Tensor:
     def __abs__(self) -> Tensor: ...
     def __add__(self, other: _t.Any) -> Tensor: ...
     def __and__(self, other: _t.Any) -> Tensor: ...
-    def __array__(self, dtype: _t.Any = None, copy: _t.Any = None) -> numpy.ndarray[_t.Any, _t.Any]: ...
+    def __array__(self, dtype: _t.Any = None, copy: _t.Any = None) -> _np.ndarray[_t.Any, _t.Any]: ...
     @_b.property
     def __array_interface__(self) -> _b.dict[_t.Any, _t.Any]:
         """NumPy's description of this tensor's memory."""
@@ -687,10 +683,10 @@ class Tensor:
         """Elementwise acosh."""
     def acosh_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of acosh()."""
-    def add(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+    def add(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
             alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input + alpha * other."""
-    def add_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+    def add_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
              alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of add()."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *older: _t.Any, beta: Tensor | _b.complex = 1,
@@ -735,7 +731,7 @@ class Tensor:
             out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
             keepdims: _b.bool = False) -> Tensor:
         """Return whether all elements are nonzero (uint8 gives uint8)."""
-    def allclose(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], rtol: _b.float = 1e-05,
+    def allclose(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], rtol: _b.float = 1e-05,
                  atol: _b.float = 1e-08, equal_nan: _b.bool = False) -> _b.bool:
         """Return whether all elements are close."""
     def amax(self, dim: _b.int | _c.Sequence[_b.int] = (), keepdim: _b.bool = False, *,
@@ -778,10 +774,10 @@ class Tensor:
         """In-place version of arcsinh()."""
     def arctan(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise atan."""
-    def arctan2(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def arctan2(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The angle of the point (x, y), from -pi to pi."""
-    def arctan2_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def arctan2_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of arctan2()."""
     def arctan_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -825,10 +821,10 @@ class Tensor:
     astype: _AbsentMethod
     def atan(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise atan."""
-    def atan2(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def atan2(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The angle of the point (x, y), from -pi to pi."""
-    def atan2_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def atan2_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of atan2()."""
     def atan_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -858,38 +854,38 @@ class Tensor:
         """Convert this tensor to bfloat16."""
     def bincount(self, weights: _t.Any = None, minlength: _t.Any = 0) -> Tensor:
         """Count how many times each of 0, 1, 2, ... occurs, or sum the weights of its occurrences."""
-    def bitwise_and(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_and(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise bitwise_and."""
-    def bitwise_and_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_and_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                      out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of bitwise_and()."""
-    def bitwise_left_shift(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_left_shift(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise bitwise_left_shift."""
-    def bitwise_left_shift_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_left_shift_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of bitwise_left_shift()."""
     def bitwise_not(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise bitwise_not."""
     def bitwise_not_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of bitwise_not()."""
-    def bitwise_or(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_or(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise bitwise_or."""
-    def bitwise_or_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_or_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of bitwise_or()."""
-    def bitwise_right_shift(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_right_shift(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise bitwise_right_shift."""
-    def bitwise_right_shift_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_right_shift_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of bitwise_right_shift()."""
-    def bitwise_xor(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_xor(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise bitwise_xor."""
-    def bitwise_xor_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def bitwise_xor_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                      out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of bitwise_xor()."""
     def bmm(self, mat2: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -966,10 +962,10 @@ class Tensor:
     copy: _AbsentMethod
     def copy_(self, src: _t.Any, non_blocking: _b.bool = False) -> Tensor:
         """Write another tensor or a number into this one, broadcasting and converting it."""
-    def copysign(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def copysign(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """|x| with the sign of y."""
-    def copysign_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def copysign_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of copysign()."""
     def corrcoef(self) -> Tensor:
@@ -990,7 +986,7 @@ class Tensor:
         """Return covariances between the rows of a matrix; each column is an observation."""
     def cpu(self, memory_format: _memory_format = ...) -> Tensor:
         """Copy this tensor to host memory, if it is not there."""
-    def cross(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any],
+    def cross(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any],
               dim: _b.int | _c.Sequence[_b.int] | None = None, *, out: Tensor | _c.Sequence[Tensor] | None = None,
               axis: _b.int | _c.Sequence[_b.int] | None = None) -> Tensor:
         """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
@@ -1013,42 +1009,42 @@ class Tensor:
         """Return the running minimum along a dim and its last position, as (values, indices)."""
     @_t.overload
     def cumprod(self, dim: _b.int | _c.Sequence[_b.int], *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return running products along a dim; integers and bools are multiplied in int64."""
     @_t.overload
     def cumprod(self, *, axis: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return running products along a dim; integers and bools are multiplied in int64."""
     @_t.overload
     def cumprod_(self, dim: _b.int | _c.Sequence[_b.int], *,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of cumprod()."""
     @_t.overload
     def cumprod_(self, *, axis: _b.int | _c.Sequence[_b.int],
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of cumprod()."""
     @_t.overload
     def cumsum(self, dim: _b.int | _c.Sequence[_b.int], *,
-               dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+               dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return running sums along a dim; integers and bools are summed in int64."""
     @_t.overload
     def cumsum(self, *, axis: _b.int | _c.Sequence[_b.int],
-               dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+               dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return running sums along a dim; integers and bools are summed in int64."""
     @_t.overload
     def cumsum_(self, dim: _b.int | _c.Sequence[_b.int], *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of cumsum()."""
     @_t.overload
     def cumsum_(self, *, axis: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of cumsum()."""
     def data_ptr(self) -> _b.int:
@@ -1092,18 +1088,18 @@ class Tensor:
     def dim_order(self, ambiguity_check: _b.bool = False) -> _b.tuple[_b.int, ...]:
         """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
         raise if several orders fit, unless the tensor has exactly one of the formats."""
-    def dist(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], p: _t.Any = 2) -> Tensor:
+    def dist(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], p: _t.Any = 2) -> Tensor:
         """Return the norm of order p of input - other."""
-    def div(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
-            rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+    def div(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *, rounding_mode: _b.str | None = None,
+            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def div_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
-             rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+    def div_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *, rounding_mode: _b.str | None = None,
+             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of div()."""
-    def divide(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def divide(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-    def divide_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def divide_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of divide()."""
     def dot(self, tensor: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1116,13 +1112,13 @@ class Tensor:
     def dtype(self) -> _dtype: ...
     def element_size(self) -> _b.int:
         """Return the bytes of one element."""
-    def eq(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def eq(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise eq."""
-    def eq_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def eq_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of eq()."""
-    def equal(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+    def equal(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
         """Return whether two tensors have the same shape and elements."""
     def erf(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise erf."""
@@ -1148,7 +1144,7 @@ class Tensor:
                size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, implicit: _b.bool = False) -> Tensor:
         """Repeat dimensions of size 1 without copying; -1 keeps a size. `implicit` is ignored: it only marks broadcasts for
         PyTorch's own transforms."""
-    def expand_as(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> Tensor: ...
+    def expand_as(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> Tensor: ...
     def expm1(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise expm1."""
     def expm1_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1184,28 +1180,28 @@ class Tensor:
         """Elementwise floor."""
     def floor_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of floor()."""
-    def floor_divide(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def floor_divide(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                      out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The quotient rounded down."""
-    def floor_divide_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def floor_divide_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                       out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of floor_divide()."""
-    def fmax(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def fmax(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The larger number; the other one if one is nan."""
-    def fmax_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def fmax_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of fmax()."""
-    def fmin(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def fmin(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The smaller number; the other one if one is nan."""
-    def fmin_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def fmin_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of fmin()."""
-    def fmod(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def fmod(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """x - trunc(x / y) * y, with the sign of x."""
-    def fmod_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def fmod_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of fmod()."""
     def frac(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1224,16 +1220,16 @@ class Tensor:
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
         ignored: the gradient is dense, with the same values."""
-    def gcd(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def gcd(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise gcd."""
-    def gcd_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def gcd_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of gcd()."""
-    def ge(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def ge(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise ge."""
-    def ge_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def ge_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of ge()."""
     def geometric_(self, *args: _t.Any, **kwargs: _t.Any) -> Tensor:
@@ -1247,32 +1243,32 @@ class Tensor:
     @_b.property
     def grad_fn(self) -> _t.Any:
         """The node that made this tensor, or None for a leaf."""
-    def greater(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def greater(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise gt."""
-    def greater_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def greater_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of greater()."""
-    def greater_equal(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def greater_equal(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                       out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise ge."""
-    def greater_equal_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def greater_equal_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of greater_equal()."""
-    def gt(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def gt(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise gt."""
-    def gt_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def gt_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of gt()."""
     def half(self, memory_format: _memory_format = ...) -> Tensor:
         """Convert this tensor to float16."""
     def hardshrink(self, lambd: _b.float = 0.5) -> Tensor:
         """Return 0 where |input| <= lambd, the input elsewhere."""
-    def heaviside(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def heaviside(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return 0 below zero, 1 above, `other` at zero."""
-    def heaviside_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def heaviside_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of heaviside()."""
     def histc(self, bins: _t.Any = 100, min: Tensor | _b.complex = 0, max: Tensor | _b.complex = 0, *,
@@ -1283,26 +1279,26 @@ class Tensor:
         """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
     def hsplit(self, indices_or_sections: _t.Any) -> _b.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
-    def hypot(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def hypot(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """sqrt(x^2 + y^2), without overflow between."""
-    def hypot_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def hypot_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of hypot()."""
     def i0(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
     def i0_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of i0()."""
-    def igamma(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def igamma(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
         `input` is at most `other`."""
-    def igamma_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def igamma_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of igamma()."""
-    def igammac(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def igammac(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
-    def igammac_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def igammac_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of igammac()."""
     @_b.property
@@ -1385,7 +1381,7 @@ class Tensor:
         """Return the slices at the indices of a vector along a dimension."""
     def indices(self, *args: _t.Any) -> Tensor:
         """indices() of sparse tensors, which have a method of their own; an error for dense ones."""
-    def inner(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def inner(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Sum products over the last dimension of both tensors."""
     def int(self, memory_format: _memory_format = ...) -> Tensor:
@@ -1433,7 +1429,7 @@ class Tensor:
     def is_pinned(self, device: _device | _b.str | _b.int | None = None) -> _b.bool:
         """Return whether the memory is page-locked. `device` is ignored: pinned memory serves every accelerator."""
     is_quantized: _b.bool
-    def is_same_size(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+    def is_same_size(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
         """Return whether both tensors have the same shape."""
     def is_set_to(self, tensor: Tensor) -> _b.bool:
         """Return whether both tensors are the same window on the same memory."""
@@ -1448,7 +1444,7 @@ class Tensor:
     @_b.property
     def is_xpu(self) -> _b.bool:
         """Whether this tensor is on a device of kind xpu."""
-    def isclose(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], rtol: _b.float = 1e-05,
+    def isclose(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], rtol: _b.float = 1e-05,
                 atol: _b.float = 1e-08, equal_nan: _b.bool = False) -> Tensor:
         """Return |input - other| <= atol + rtol * |other|, element by element."""
     def isfinite(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1480,7 +1476,7 @@ class Tensor:
     @_b.property
     def itemsize(self) -> _b.int:
         """Return the bytes of one element."""
-    def kron(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def kron(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the Kronecker product: every element of input times the whole of other."""
     def kthvalue(self, k: _b.int, dim: _b.int | _c.Sequence[_b.int] = -1, keepdim: _b.bool = False, *,
@@ -1488,38 +1484,38 @@ class Tensor:
                  keepdims: _b.bool = False) -> _kthvalue:
         """Return the k-th smallest element along a dim (counted from 1) and its index, as (values, indices)."""
     layout: _layout
-    def lcm(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def lcm(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise lcm."""
-    def lcm_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def lcm_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of lcm()."""
-    def ldexp(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def ldexp(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input * 2 ** other."""
-    def ldexp_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def ldexp_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of ldexp()."""
-    def le(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def le(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise le."""
-    def le_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def le_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of le()."""
     def lerp(self, end: Tensor | _b.complex, weight: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input + weight * (end - input), exact at both ends."""
     def lerp_(self, end: Tensor | _b.complex, weight: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of lerp()."""
-    def less(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def less(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise lt."""
-    def less_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def less_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of less()."""
-    def less_equal(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def less_equal(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise le."""
-    def less_equal_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def less_equal_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of less_equal()."""
     def lgamma(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1546,24 +1542,24 @@ class Tensor:
         """Fill with numbers whose logarithm is normal."""
     @_t.overload
     def log_softmax(self, dim: _b.int | _c.Sequence[_b.int],
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return log(softmax(x)) along a dimension."""
     @_t.overload
     def log_softmax(self, *, axis: _b.int | _c.Sequence[_b.int],
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return log(softmax(x)) along a dimension."""
-    def logaddexp(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logaddexp(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
-    def logaddexp2(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logaddexp2(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise logaddexp2."""
-    def logaddexp2_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logaddexp2_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of logaddexp2()."""
-    def logaddexp_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logaddexp_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of logaddexp()."""
     @_t.overload
@@ -1574,26 +1570,26 @@ class Tensor:
         """Return the log of the running sum of exp(input) along a dim."""
     def logdet(self) -> Tensor:
         """Return the log of the determinant; nan where it is negative, complex for complex matrices."""
-    def logical_and(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logical_and(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise logical_and."""
-    def logical_and_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logical_and_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                      out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of logical_and()."""
     def logical_not(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise logical_not."""
     def logical_not_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of logical_not()."""
-    def logical_or(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logical_or(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise logical_or."""
-    def logical_or_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logical_or_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of logical_or()."""
-    def logical_xor(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logical_xor(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise logical_xor."""
-    def logical_xor_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def logical_xor_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                      out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of logical_xor()."""
     def logit(self, eps: _t.Any = None, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1610,10 +1606,10 @@ class Tensor:
         """Return the log of the sum of exp(input) over dims, without overflow."""
     def long(self, memory_format: _memory_format = ...) -> Tensor:
         """Convert this tensor to int64."""
-    def lt(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def lt(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise lt."""
-    def lt_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def lt_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of lt()."""
     def lu(self, pivot: _b.bool = True, get_infos: _b.bool = False,
@@ -1642,7 +1638,7 @@ class Tensor:
         """In-place version of masked_scatter()."""
     def masked_select(self, mask: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the elements where the (broadcast) mask is true, as a vector."""
-    def matmul(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def matmul(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Multiply vectors, matrices, and batches of matrices that broadcast."""
     def matrix_exp(self) -> Tensor:
@@ -1650,21 +1646,21 @@ class Tensor:
         once."""
     def matrix_power(self, n: _t.Any, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return an integer power of A; a negative power is one of the inverse."""
-    def maximum(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def maximum(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The larger number; nan if one is nan."""
-    def maximum_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def maximum_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of maximum()."""
     def mean(self, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
              keepdims: _b.bool = False) -> Tensor:
         """Return the mean over dims (all by default)."""
-    def minimum(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def minimum(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The smaller number; nan if one is nan."""
-    def minimum_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def minimum_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of minimum()."""
     def mm(self, mat2: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1679,19 +1675,19 @@ class Tensor:
         """Move dimensions to other positions; the rest keeps its order."""
     def msort(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Sort along the first dim."""
-    def mul(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def mul(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input * other."""
-    def mul_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def mul_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of mul()."""
     def multinomial(self, num_samples: _b.int, replacement: _b.bool = False, *, generator: Generator | None = None,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Draw indices with the given weights, from each row."""
-    def multiply(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def multiply(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input * other."""
-    def multiply_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def multiply_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of multiply()."""
     def mv(self, vec: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1708,7 +1704,7 @@ class Tensor:
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of nan_to_num()."""
     def nanmean(self, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
                 keepdims: _b.bool = False) -> Tensor:
         """Return the mean over dims of the elements that are not nan."""
@@ -1717,7 +1713,7 @@ class Tensor:
                     axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> Tensor:
         """Return the q-th quantiles of elements that are not nan."""
     def nansum(self, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-               dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+               dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
                keepdims: _b.bool = False) -> Tensor:
         """Sum over dims, counting nan as 0."""
@@ -1740,10 +1736,10 @@ class Tensor:
     def ndim(self) -> _b.int: ...
     def ndimension(self) -> _b.int:
         """Return the number of dimensions."""
-    def ne(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def ne(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise ne."""
-    def ne_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def ne_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of ne()."""
     def neg(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1760,42 +1756,42 @@ class Tensor:
         """Return a tensor of this dtype: uninitialised of given sizes, or with given values."""
     def new_empty(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                   size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                   layout: _layout | None = None, pin_memory: _b.bool = False) -> Tensor:
         """Return a tensor without defined values, with this tensor's dtype."""
     def new_empty_strided(self, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                           stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], *,
-                          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                           layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                           requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
         """Return an empty tensor with given strides; its default dtype is this tensor's."""
     def new_full(self, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], fill_value: Tensor | _b.complex, *,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                  layout: _layout | None = None, pin_memory: _b.bool = False) -> Tensor:
         """Return a tensor of one value with this tensor's dtype."""
     def new_ones(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                  size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                  layout: _layout | None = None, pin_memory: _b.bool = False) -> Tensor:
         """Return ones with this tensor's dtype."""
     def new_tensor(self, data: _t.Any, *,
-                   dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                   dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                    device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                    layout: _layout | None = None, pin_memory: _b.bool = False) -> Tensor:
         """Return a copy of data with this tensor's dtype."""
     def new_zeros(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                   size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                   layout: _layout | None = None, pin_memory: _b.bool = False) -> Tensor:
         """Return zeros with this tensor's dtype."""
-    def nextafter(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def nextafter(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """The next number after x in the direction of y."""
-    def nextafter_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def nextafter_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of nextafter()."""
     def nonzero_static(self, *, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
@@ -1803,25 +1799,25 @@ class Tensor:
         """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
     def norm(self, p: _t.Any = 'fro', dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False,
              out: Tensor | _c.Sequence[Tensor] | None = None,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
              axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> Tensor:
         """Return the vector norm of order p over dims (by default all), or matrix norms 'fro' and 'nuc'; this is
         `ingot.norm`."""
     def normal_(self, *args: _t.Any, **kwargs: _t.Any) -> Tensor:
         """Fill with normal numbers."""
-    def not_equal(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def not_equal(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise ne."""
-    def not_equal_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def not_equal_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of not_equal()."""
     def numel(self) -> _b.int:
         """Return the number of elements."""
-    def numpy(self, *, force: _b.bool = False) -> numpy.ndarray[_t.Any, _t.Any]:
+    def numpy(self, *, force: _b.bool = False) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the memory as a NumPy array, without a copy."""
     def orgqr(self, tau: _t.Any, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the first columns of the product of Householder reflections in geqrf's form."""
-    def ormqr(self, tau: _t.Any, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], left: _b.bool = True,
+    def ormqr(self, tau: _t.Any, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], left: _b.bool = True,
               transpose: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Multiply Q (its adjoint with `transpose`), given by Householder reflections, by a matrix, or the matrix by Q."""
     def outer(self, vec2: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -1849,7 +1845,7 @@ class Tensor:
     def prelu(self, weight: Tensor) -> Tensor:
         """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
     def prod(self, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
              keepdims: _b.bool = False) -> Tensor:
         """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
@@ -1891,10 +1887,10 @@ class Tensor:
     def relu(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
     def relu_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of relu()."""
-    def remainder(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def remainder(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """x - floor(x / y) * y, with the sign of y."""
-    def remainder_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def remainder_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of remainder()."""
     @_t.overload
@@ -1925,7 +1921,7 @@ class Tensor:
     def reshape(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                 shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None) -> Tensor:
         """Return the elements in another shape: a view where strides allow, else a copy."""
-    def reshape_as(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> Tensor: ...
+    def reshape_as(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> Tensor: ...
     def resize_(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                 memory_format: _memory_format | None = None) -> Tensor:
         """Change the shape, over the same memory from this tensor's first element on, or over more of it. New elements are
@@ -2084,12 +2080,12 @@ class Tensor:
         """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
     @_t.overload
     def softmax(self, dim: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return exp(x) / sum(exp(x)) along a dimension."""
     @_t.overload
     def softmax(self, *, axis: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return exp(x) / sum(exp(x)) along a dimension."""
     def sort(self, dim: _b.int | _c.Sequence[_b.int] = -1, descending: _b.bool = False, stable: _b.bool = True, *,
@@ -2139,20 +2135,20 @@ class Tensor:
         """Return the memory of the tensor, counted in elements."""
     def storage_offset(self) -> _b.int:
         """Return the number of elements in the storage before this tensor's first."""
-    def sub(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+    def sub(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
             alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input - alpha * other."""
-    def sub_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+    def sub_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
              alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of sub()."""
-    def subtract(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+    def subtract(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
                  alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input - alpha * other."""
-    def subtract_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+    def subtract_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
                   alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of subtract()."""
     def sum(self, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
             keepdims: _b.bool = False) -> Tensor:
         """Sum over dims (all by default); integers and bools are summed in int64."""
@@ -2202,11 +2198,11 @@ class Tensor:
     def tile(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
              dims: _b.int | _c.Sequence[_b.int] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None) -> Tensor:
         """Repeat the tensor; missing leading counts are 1."""
-    def to(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+    def to(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            device: _device | _b.str | _b.int | None = None, non_blocking: _b.bool = False, copy: _b.bool = False,
            memory_format: _memory_format = ...) -> Tensor:
         """Convert this tensor to another dtype or device: to(dtype), to(device, dtype) or to(other)."""
-    def to_dense(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+    def to_dense(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
                  masked_grad: _t.Any = None) -> Tensor:
         """Return this dense tensor, in a dtype if given. `masked_grad` is ignored: a dense tensor has no mask."""
     def to_device(self, device: _device | _b.str | _b.int, /, *, stream: _t.Any = None) -> Tensor:
@@ -2252,17 +2248,17 @@ class Tensor:
         """Return a copy with zeros below a diagonal."""
     def triu_(self, diagonal: _b.int = 0, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of triu()."""
-    def true_divide(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def true_divide(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                     out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input / other."""
-    def true_divide_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def true_divide_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                      out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of true_divide()."""
     def trunc(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Elementwise trunc."""
     def trunc_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of trunc()."""
-    def type_as(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> Tensor:
+    def type_as(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> Tensor:
         """Convert this tensor to the dtype and device of another one."""
     def unbind(self, dim: _b.int | _c.Sequence[_b.int] = 0, *, axis: _b.int | _c.Sequence[_b.int] = 0) -> _b.tuple[Tensor, ...]:
         """Return a view for every index along a dimension."""
@@ -2307,18 +2303,18 @@ class Tensor:
             out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
             keepdims: _b.bool = False) -> Tensor:
         """Return the variance over dims, divided by the count less `correction` (1 by default)."""
-    def vdot(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def vdot(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return the inner product of two vectors, the first one conjugated."""
-    def view_as(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> Tensor: ...
+    def view_as(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> Tensor: ...
     def vsplit(self, indices_or_sections: _t.Any) -> _b.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
-    def where(self, condition: _t.Any, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> Tensor:
+    def where(self, condition: _t.Any, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> Tensor:
         """Return self where the condition is true, other elsewhere."""
-    def xlogy(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def xlogy(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """x log y; 0 where x is 0, unless y is nan."""
-    def xlogy_(self, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+    def xlogy_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of xlogy()."""
     def zero_(self) -> Tensor:
@@ -2326,7 +2322,7 @@ class Tensor:
     def __eq__(self, other: _t.Any) -> Tensor: ...  # type: ignore[override]
     def __getitem__(self, key: _t.Any) -> Tensor:
         """Return x[key]: a view for ints, slices, None and Ellipsis; a copy once masks or index tensors take part."""
-    def __init__(self, *args: _t.Any, device: device | _b.str | _b.int | None = None, dtype: _t.Any = None) -> None: ...
+    def __init__(self, *data: _t.Any, device: _device | _b.str | _b.int | None = None) -> None: ...
     def __iter__(self) -> _c.Iterator[Tensor]:
         """Iterate over the entries along the first dimension."""
     def __ne__(self, other: _t.Any) -> Tensor: ...  # type: ignore[override]
@@ -2428,7 +2424,7 @@ class TensorType:
 class TypedStorage(UntypedStorage):
     """Memory of a tensor, counted in its elements."""
     def __init__(self, tensor: Tensor | _b.int | _c.Sequence[_t.Any] = 0, *,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  wrap_storage: _t.Any = None) -> None: ...
     def __len__(self) -> _b.int:
         """Return the number of elements."""
@@ -2457,13 +2453,13 @@ class TypedStorage(UntypedStorage):
         """The elements as int32."""
     def long(self) -> TypedStorage:
         """The elements as int64."""
-    def read_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _dtype:
+    def read_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _dtype:
         """Return the dtype of the elements; raise if another one is requested."""
     def short(self) -> TypedStorage:
         """The elements as int16."""
     def size(self) -> _b.int:
         """Return the number of elements."""
-    def type(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+    def type(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              non_blocking: _b.bool = False) -> _t.Any:
         """Return the old type name, or convert the elements: to a dtype, an old type, or its name. `non_blocking` is ignored:
         the elements are there when this returns."""
@@ -2491,7 +2487,7 @@ class UntypedStorage(StorageBase):
     @_b.property
     def device(self) -> _t.Any: ...
     def element_size(self) -> _b.int: ...
-    def elements(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> Tensor:
+    def elements(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> Tensor:
         """Return the whole memory as a vector of a dtype."""
     def fill_(self, value: Tensor | _b.complex) -> _t.Self:
         """Write one value to all elements."""
@@ -2499,7 +2495,7 @@ class UntypedStorage(StorageBase):
         """Return all bytes, or all elements, as a tensor on this device; on the host without a copy."""
     @_b.classmethod
     def from_buffer(cls, buffer: _t.Any, byte_order: _b.str = 'native',
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...) -> _t.Any:
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...) -> _t.Any:
         """Return a copy of an object's buffer as numbers of a dtype."""
     @_b.classmethod
     def from_file(cls, filename: _t.Any, shared: _b.bool = False, nbytes: _t.Any = 0) -> _t.Any:
@@ -2511,7 +2507,7 @@ class UntypedStorage(StorageBase):
         """Return whether other processes see the memory."""
     def nbytes(self) -> _b.int:
         """Return the number of bytes."""
-    def read_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _dtype:
+    def read_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _dtype:
         """Return the dtype that the bytes are read as: the requested one, by default uint8."""
     def resize_(self, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> _t.Any:
         """Raise: ingot frees memory when the last tensor that uses it is gone."""
@@ -2691,14 +2687,14 @@ def _foreach_neg(self: _t.Any, *operands: _t.Any, **options: _t.Any) -> _t.Any:
 def _foreach_neg_(self: _t.Any, *operands: _t.Any, **options: _t.Any) -> _t.Any:
     """neg_() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_norm(self: _t.Any, ord: _t.Any = 2,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _b.tuple[_t.Any, ...]:
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _b.tuple[_t.Any, ...]:
     """Return the vector norm of each tensor of a list."""
 def _foreach_pow(self: _t.Any, exponent: _t.Any) -> _t.Any:
     """Return each tensor of a list to a power; of a number, its powers with each tensor."""
 def _foreach_pow_(self: _t.Any, *operands: _t.Any, **options: _t.Any) -> _t.Any:
     """pow_() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_powsum(self: _t.Any, ord: _t.Any = 2,
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _b.tuple[_t.Any, ...]:
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _b.tuple[_t.Any, ...]:
     """Return the sum of |x| ** ord over each tensor of a list."""
 def _foreach_reciprocal(self: _t.Any, *operands: _t.Any, **options: _t.Any) -> _t.Any:
     """reciprocal() of each tensor of a list; operands are lists as long, or the same for all."""
@@ -2788,10 +2784,10 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _b.int | _c.Sequence[_b.int 
     """Return the mean of each of `output_size` even bins."""
 def adaptive_max_pool1d(input: Tensor, output_size: _b.int | _c.Sequence[_b.int | None]) -> _b.tuple[Tensor, Tensor]:
     """Return the largest element of each of `output_size` even bins, and its index."""
-def add(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+def add(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
         alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input + alpha * other."""
-def add_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+def add_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
          alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of add()."""
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: _t.Any, beta: Tensor | _b.complex = 1,
@@ -2870,7 +2866,7 @@ def any(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim:
     """Return whether any element is nonzero (uint8 gives uint8)."""
 def arange(start: Tensor | _b.complex = 0, end: Tensor | _b.complex | None = None, step: _t.Any = 1, *,
            out: Tensor | _c.Sequence[Tensor] | None = None,
-           dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+           dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
            requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return start, start + step, ... below end."""
@@ -2882,7 +2878,7 @@ def arcsin_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -
     """In-place version of arcsin()."""
 def arcsinh_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of arcsinh()."""
-def arctan2_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def arctan2_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of arctan2()."""
 def arctan_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -2917,10 +2913,10 @@ def as_strided_copy(input: Tensor, size: _t.SupportsIndex | _c.Sequence[_t.Suppo
 def as_strided_scatter(input: Tensor, src: _t.Any, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                        stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], storage_offset: _t.Any = None) -> Tensor:
     """Return a copy with src in a strided window over its memory; an expanded input is copied first."""
-def as_tensor(data: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def as_tensor(data: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               device: _device | _b.str | _b.int | None = None) -> Tensor:
     """Return data as a tensor, without a copy if it is one already or an aligned array of the right dtype."""
-def asarray(obj: _t.Any, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def asarray(obj: _t.Any, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             device: _device | _b.str | _b.int | None = None, copy: _t.Any = None,
             requires_grad: _b.bool | None = None) -> Tensor:
     """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives
@@ -2935,10 +2931,10 @@ def asinh_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) ->
     """In-place version of asinh()."""
 def atan(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise atan."""
-def atan2(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def atan2(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The angle of the point (x, y), from -pi to pi."""
-def atan2_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def atan2_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of atan2()."""
 def atan_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -2960,8 +2956,8 @@ class autocast:
     fast_dtype: _t.Any
     def __call__(self, func: _t.Any) -> _t.Any: ...
     def __init__(self, device_type: _t.Any,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
-                 enabled: _b.bool = True, cache_enabled: _t.Any = None) -> None: ...
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, enabled: _b.bool = True,
+                 cache_enabled: _t.Any = None) -> None: ...
     def around(self) -> _b.tuple[_t.Any, ...]: ...
     def __enter__(self) -> _t.Any: ...
     def __exit__(self, *error: _t.Any) -> None: ...
@@ -2978,7 +2974,7 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *older: _t.Any, beta
              alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of baddbmm()."""
 def bartlett_window(window_length: _t.Any, periodic: _b.bool = True, *,
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                     layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                     requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a triangle that is 0 at its ends."""
@@ -2998,42 +2994,42 @@ def bincount(input: Tensor, weights: _t.Any = None, minlength: _t.Any = 0) -> Te
     """Count how many times each of 0, 1, 2, ... occurs, or sum the weights of its occurrences."""
 def binomial(count: _t.Any, prob: _t.Any, generator: Generator | None = None) -> Tensor:
     """Return how many of `count` trials succeed, each with probability `prob`."""
-def bitwise_and(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_and(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise bitwise_and."""
-def bitwise_and_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_and_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of bitwise_and()."""
-def bitwise_left_shift(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_left_shift(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise bitwise_left_shift."""
-def bitwise_left_shift_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_left_shift_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of bitwise_left_shift()."""
 def bitwise_not(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise bitwise_not."""
 def bitwise_not_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of bitwise_not()."""
-def bitwise_or(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_or(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise bitwise_or."""
-def bitwise_or_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_or_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of bitwise_or()."""
-def bitwise_right_shift(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_right_shift(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise bitwise_right_shift."""
-def bitwise_right_shift_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_right_shift_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of bitwise_right_shift()."""
-def bitwise_xor(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_xor(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise bitwise_xor."""
-def bitwise_xor_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def bitwise_xor_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of bitwise_xor()."""
 def blackman_window(window_length: _t.Any, periodic: _b.bool = True, *,
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                     layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                     requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a sum of two cosines with small side lobes."""
@@ -3169,10 +3165,10 @@ def convolution(input: Tensor, weight: Tensor, bias: _t.Any,
                 dilation: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], transposed: _t.Any,
                 output_padding: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], groups: _b.int) -> Tensor:
     """Convolve over as many spatial dims as the weight has, or transposed."""
-def copysign(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def copysign(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """|x| with the sign of y."""
-def copysign_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def copysign_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of copysign()."""
 def corrcoef(input: Tensor) -> Tensor:
@@ -3197,7 +3193,7 @@ def count_nonzero(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None
     """Return the number of nonzero elements, of all or along dims."""
 def cov(input: Tensor, *, correction: _b.float = 1, fweights: _t.Any = None, aweights: _t.Any = None) -> Tensor:
     """Return covariances between the rows of a matrix; each column is an observation."""
-def cross(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any],
+def cross(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any],
           dim: _b.int | _c.Sequence[_b.int] | None = None, *, out: Tensor | _c.Sequence[Tensor] | None = None,
           axis: _b.int | _c.Sequence[_b.int] | None = None) -> Tensor:
     """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
@@ -3220,42 +3216,42 @@ def cummin(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
     """Return the running minimum along a dim and its last position, as (values, indices)."""
 @_t.overload
 def cumprod(input: Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return running products along a dim; integers and bools are multiplied in int64."""
 @_t.overload
 def cumprod(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return running products along a dim; integers and bools are multiplied in int64."""
 @_t.overload
 def cumprod_(input: Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of cumprod()."""
 @_t.overload
 def cumprod_(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of cumprod()."""
 @_t.overload
 def cumsum(input: Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-           dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+           dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return running sums along a dim; integers and bools are summed in int64."""
 @_t.overload
 def cumsum(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-           dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+           dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return running sums along a dim; integers and bools are summed in int64."""
 @_t.overload
 def cumsum_(input: Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of cumsum()."""
 @_t.overload
 def cumsum_(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of cumsum()."""
 def cumulative_trapezoid(y: _t.Any, x: _t.Any = None, *, dx: _t.Any = 1, dim: _b.int | _c.Sequence[_b.int] = -1,
@@ -3269,7 +3265,7 @@ def det(A: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor
     """Return the determinant."""
 def detach(self: _t.Any) -> _t.Any:
     """Return the same memory without the history."""
-def detach_(self: _t.Any) -> _t.Self:
+def detach_(self: _t.Any) -> Tensor:
     """Drop this tensor's own history."""
 def detach_copy(self: _t.Any) -> _t.Any:
     """Return the same memory without the history. A copy."""
@@ -3306,15 +3302,15 @@ def digamma(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -
     """Elementwise digamma."""
 def digamma_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of digamma()."""
-def dist(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], p: _t.Any = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], p: _t.Any = 2) -> Tensor:
     """Return the norm of order p of input - other."""
-def div(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def div(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
-def div_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def div_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of div()."""
-def divide_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def divide_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             rounding_mode: _b.str | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of divide()."""
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -3366,24 +3362,24 @@ def embedding_renorm_(input: Tensor, indices: _t.Any, max_norm: _b.float, norm_t
 def empty(*sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
           size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
           out: Tensor | _c.Sequence[Tensor] | None = None,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
           requires_grad: _b.bool = False, pin_memory: _b.bool = False,
           memory_format: _memory_format | None = None) -> Tensor:
     """Return a tensor without defined values (ingot writes zeros)."""
-def empty_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def empty_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                requires_grad: _b.bool = False, memory_format: _memory_format | None = None,
                pin_memory: _b.bool = False) -> Tensor:
     """Return a tensor without defined values, with the shape and dtype of another."""
 def empty_permuted(size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], physical_layout: _t.Any, *,
-                   dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                   dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                    layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                    requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return an empty tensor with a given order of dims in memory, outermost first."""
 def empty_strided(size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                   stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], *,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                   requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return an empty tensor with given strides."""
@@ -3393,13 +3389,13 @@ def enable_grad(fn: _F) -> _F: ...
 @_t.overload
 def enable_grad(fn: None = None) -> _GradMode:
     """Context manager and decorator: recording is on inside."""
-def eq(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def eq(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise eq."""
-def eq_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def eq_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of eq()."""
-def equal(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+def equal(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
     """Return whether two tensors have the same shape and elements."""
 def erf(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise erf."""
@@ -3430,7 +3426,7 @@ def expm1(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> 
 def expm1_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of expm1()."""
 def eye(n: _t.Any, m: _t.Any = None, *, out: Tensor | _c.Sequence[Tensor] | None = None,
-        dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+        dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
         layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
         requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a matrix with ones on the diagonal, zeros elsewhere."""
@@ -3488,28 +3484,28 @@ def floor(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> 
     """Elementwise floor."""
 def floor_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of floor()."""
-def floor_divide(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def floor_divide(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The quotient rounded down."""
-def floor_divide_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def floor_divide_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                   out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of floor_divide()."""
-def fmax(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def fmax(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The larger number; the other one if one is nan."""
-def fmax_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def fmax_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of fmax()."""
-def fmin(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def fmin(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The smaller number; the other one if one is nan."""
-def fmin_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def fmin_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of fmin()."""
-def fmod(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def fmod(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """x - trunc(x / y) * y, with the sign of x."""
-def fmod_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def fmod_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of fmod()."""
 def frac(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -3525,25 +3521,25 @@ def from_dlpack(ext_tensor: _t.Any, *, device: _device | _b.str | _b.int | None 
     """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
 def from_file(filename: _t.Any, shared: _t.Any = None,
               size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0, *,
-              dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+              dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
               pin_memory: _b.bool = False) -> Tensor:
     """Map a file of numbers as a tensor. If `shared`, writes reach the file, which grows to the size. Otherwise they change
     only the tensor."""
 
-def from_numpy(ndarray: numpy.ndarray[_t.Any, _t.Any]) -> Tensor:
+def from_numpy(ndarray: _np.ndarray[_t.Any, _t.Any]) -> Tensor:
     """Return a tensor over the memory of a numpy array."""
-def frombuffer(buffer: _t.Any, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any],
+def frombuffer(buffer: _t.Any, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any],
                count: _t.Any = -1, offset: _t.Any = 0, requires_grad: _b.bool = False) -> Tensor:
     """Return a tensor over the memory of an object with the buffer protocol."""
 def full(size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], fill_value: Tensor | _b.complex, *,
          out: Tensor | _c.Sequence[Tensor] | None = None,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
          requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a tensor of one value; the default dtype follows the kind of the value."""
 def full_like(input: Tensor, fill_value: Tensor | _b.complex, *,
-              dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+              dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
               requires_grad: _b.bool = False, memory_format: _memory_format | None = None,
               pin_memory: _b.bool = False) -> Tensor:
@@ -3564,16 +3560,16 @@ def gather(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int], index: _t.Any, 
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on. `sparse_grad` is
     ignored: the gradient is dense, with the same values."""
-def gcd(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def gcd(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise gcd."""
-def gcd_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def gcd_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of gcd()."""
-def ge(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def ge(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise ge."""
-def ge_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def ge_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of ge()."""
 def geqrf(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> _geqrf:
@@ -3607,10 +3603,10 @@ def gradient(input: Tensor, *, spacing: _t.Any = 1,
              axis: _b.int | _c.Sequence[_b.int] | None = None) -> _b.tuple[Tensor, ...]:
     """Return derivatives along dims by central differences, one-sided at the ends. `spacing` is a number, one for each dim,
     or the positions themselves."""
-def greater_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def greater_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of greater()."""
-def greater_equal_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def greater_equal_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                    out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of greater_equal()."""
 def grid_sampler(input: Tensor, grid: _t.Any, interpolation_mode: _t.Any, padding_mode: _b.str,
@@ -3625,29 +3621,29 @@ def gru(input: Tensor, second: _t.Any, third: _t.Any, *rest: _t.Any, **options: 
 def gru_cell(input: Tensor, hx: _t.Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
              b_hh: Tensor | None = None) -> _t.Any:
     """Compute one step of nn.GRUCell with these weights; return the next state or states."""
-def gt(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def gt(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise gt."""
-def gt_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def gt_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of gt()."""
 def hamming_window(window_length: _t.Any, periodic: _b.bool = True, alpha: Tensor | _b.complex = 0.54,
                    beta: Tensor | _b.complex = 0.46, *,
-                   dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                   dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                    layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                    requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return alpha - beta * cos(2 pi n / N)."""
 def hann_window(window_length: _t.Any, periodic: _b.bool = True, *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                 requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a raised cosine that is 0 at its ends."""
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> _t.Any:
     """Return 0 where |input| <= lambd, else the input."""
-def heaviside(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def heaviside(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return 0 below zero, 1 above, `other` at zero."""
-def heaviside_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def heaviside_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of heaviside()."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _b.float = 1.0, reduction: _t.Any = 1) -> _t.Any:
@@ -3667,26 +3663,26 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | _c.Sequence[Tensor] | Non
     """Return a sparse matrix times a dense one, with the rows in which the sparse one has entries."""
 def hstack(tensors: _c.Sequence[Tensor], *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Join tensors side by side: along dim 1, or 0 for vectors."""
-def hypot(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def hypot(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """sqrt(x^2 + y^2), without overflow between."""
-def hypot_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def hypot_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of hypot()."""
 def i0(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
 def i0_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of i0()."""
-def igamma(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def igamma(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
     `input` is at most `other`."""
-def igamma_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def igamma_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of igamma()."""
-def igammac(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def igammac(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
-def igammac_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def igammac_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of igammac()."""
 
@@ -3785,7 +3781,7 @@ def inference_mode(mode: _b.bool = True) -> _GradMode:
     """no_grad with results that are plain tensors."""
 def initial_seed() -> _b.int:
     """Return the seed of the default generator."""
-def inner(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def inner(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Sum products over the last dimension of both tensors."""
 def instance_norm(input: Tensor, weight: Tensor, bias: _t.Any, running_mean: Tensor, running_var: Tensor,
@@ -3823,7 +3819,7 @@ def is_neg(input: Tensor) -> _b.bool:
     """Return False: negation is never lazy."""
 def is_nonzero(input: Tensor) -> _b.bool:
     """Return whether the one element is not zero."""
-def is_same_size(self: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+def is_same_size(self: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
     """Return whether both tensors have the same shape."""
 def is_signed(input: Tensor) -> _b.bool:
     """Return whether the dtype has negative values."""
@@ -3833,7 +3829,7 @@ def is_tensor(obj: _t.Any) -> _b.bool:
     """Return whether an object is a tensor."""
 def is_warn_always_enabled() -> _b.bool:
     """Return what `set_warn_always` set."""
-def isclose(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], rtol: _b.float = 1e-05,
+def isclose(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], rtol: _b.float = 1e-05,
             atol: _b.float = 1e-08, equal_nan: _b.bool = False) -> Tensor:
     """Return |input - other| <= atol + rtol * |other|, element by element."""
 def isfinite(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -3867,13 +3863,13 @@ def istft(input: Tensor, n_fft: _b.int, hop_length: _b.int | None = None, win_le
           length: _t.Any = None, return_complex: _b.bool = False) -> Tensor:
     """Return the best approximation to numbers whose `stft` has these spectra."""
 def kaiser_window(window_length: _t.Any, periodic: _b.bool = True, beta: Tensor | _b.complex = 12.0, *,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                   requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
 def kl_div(input: Tensor, target: Tensor, reduction: _t.Any = 1, *, log_target: _b.bool = False) -> _t.Any:
     """Return target * (log(target) - input) for log probabilities as input."""
-def kron(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def kron(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the Kronecker product: every element of input times the whole of other."""
 def kthvalue(input: Tensor, k: _b.int, dim: _b.int | _c.Sequence[_b.int] = -1, keepdim: _b.bool = False, *,
@@ -3890,22 +3886,22 @@ class layout(_b.str):
     __hash__: _t.Any
     def __ne__(self, other: _t.Any) -> _b.bool: ...
 
-def lcm(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def lcm(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise lcm."""
-def lcm_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def lcm_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of lcm()."""
-def ldexp(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def ldexp(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input * 2 ** other."""
-def ldexp_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def ldexp_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of ldexp()."""
-def le(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def le(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise le."""
-def le_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def le_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of le()."""
 def lerp(input: Tensor, end: Tensor | _b.complex, weight: Tensor, *,
@@ -3914,10 +3910,10 @@ def lerp(input: Tensor, end: Tensor | _b.complex, weight: Tensor, *,
 def lerp_(input: Tensor, end: Tensor | _b.complex, weight: Tensor, *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of lerp()."""
-def less_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def less_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of less()."""
-def less_equal_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def less_equal_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of less_equal()."""
 def lgamma(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -3926,7 +3922,7 @@ def lgamma_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -
     """In-place version of lgamma()."""
 def linspace(start: Tensor | _b.complex, end: Tensor | _b.complex, steps: _b.int, *,
              out: Tensor | _c.Sequence[Tensor] | None = None,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
              requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return `steps` evenly spaced values from start to end, both included."""
@@ -3958,24 +3954,24 @@ def log_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> T
     """In-place version of log()."""
 @_t.overload
 def log_softmax(input: Tensor, dim: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return log(softmax(x)) along a dimension."""
 @_t.overload
 def log_softmax(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return log(softmax(x)) along a dimension."""
-def logaddexp(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logaddexp(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
-def logaddexp2(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logaddexp2(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise logaddexp2."""
-def logaddexp2_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logaddexp2_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of logaddexp2()."""
-def logaddexp_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logaddexp_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of logaddexp()."""
 @_t.overload
@@ -3988,26 +3984,26 @@ def logcumsumexp(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
     """Return the log of the running sum of exp(input) along a dim."""
 def logdet(input: Tensor) -> Tensor:
     """Return the log of the determinant; nan where it is negative, complex for complex matrices."""
-def logical_and(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logical_and(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise logical_and."""
-def logical_and_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logical_and_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of logical_and()."""
 def logical_not(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise logical_not."""
 def logical_not_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of logical_not()."""
-def logical_or(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logical_or(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise logical_or."""
-def logical_or_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logical_or_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of logical_or()."""
-def logical_xor(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logical_xor(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise logical_xor."""
-def logical_xor_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def logical_xor_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of logical_xor()."""
 def logit(input: Tensor, eps: _t.Any = None, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -4016,7 +4012,7 @@ def logit_(input: Tensor, eps: _t.Any = None, *, out: Tensor | _c.Sequence[Tenso
     """In-place version of logit()."""
 def logspace(start: Tensor | _b.complex, end: Tensor | _b.complex, steps: _b.int, base: _b.float = 10.0, *,
              out: Tensor | _c.Sequence[Tensor] | None = None,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
              requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return powers of `base` with evenly spaced exponents from start to end."""
@@ -4034,10 +4030,10 @@ def lstm(input: Tensor, second: _t.Any, third: _t.Any, *rest: _t.Any, **options:
 def lstm_cell(input: Tensor, hx: _t.Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> _t.Any:
     """Compute one step of nn.LSTMCell with these weights; return the next state or states."""
-def lt(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def lt(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise lt."""
-def lt_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def lt_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of lt()."""
 def lu(A: Tensor, pivot: _b.bool = True, get_infos: _b.bool = False,
@@ -4064,7 +4060,7 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place version of masked_scatter()."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the elements where the (broadcast) mask is true, as a vector."""
-def matmul(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def matmul(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Multiply vectors, matrices, and batches of matrices that broadcast."""
 def matrix_exp(A: Tensor) -> Tensor:
@@ -4107,14 +4103,14 @@ def max_pool3d(input: Tensor, kernel_size: _t.SupportsIndex | _c.Sequence[_t.Sup
                padding: _b.str | _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0,
                dilation: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 1, ceil_mode: _b.bool = False) -> _t.Any:
     """Return the largest element of each window."""
-def maximum(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def maximum(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The larger number; nan if one is nan."""
-def maximum_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def maximum_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of maximum()."""
 def mean(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
          keepdims: _b.bool = False) -> Tensor:
     """Return the mean over dims (all by default)."""
@@ -4149,10 +4145,10 @@ def min(input: Tensor, dim: _b.int, keepdim: _b.bool = False, *, out: _c.Sequenc
 def min(input: Tensor, *, axis: _b.int, keepdims: _b.bool = False, keepdim: _b.bool = False,
         out: _c.Sequence[Tensor] | None = None) -> _min:
     """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
-def minimum(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def minimum(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The smaller number; nan if one is nan."""
-def minimum_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def minimum_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of minimum()."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -4165,10 +4161,10 @@ def movedim(input: Tensor, source: Tensor, destination: _t.Any) -> Tensor:
     """Move dimensions to other positions; the rest keeps its order."""
 def msort(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Sort along the first dim."""
-def mul(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def mul(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input * other."""
-def mul_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def mul_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of mul()."""
 def multi_dot(tensors: _c.Sequence[Tensor], *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -4176,7 +4172,7 @@ def multi_dot(tensors: _c.Sequence[Tensor], *, out: Tensor | _c.Sequence[Tensor]
 def multinomial(input: Tensor, num_samples: _b.int, replacement: _b.bool = False, *,
                 generator: Generator | None = None, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Draw indices with the given weights, from each row."""
-def multiply_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def multiply_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of multiply()."""
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -4193,7 +4189,7 @@ def nan_to_num_(input: Tensor, nan: _t.Any = None, posinf: _t.Any = None, neginf
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of nan_to_num()."""
 def nanmean(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
             keepdims: _b.bool = False) -> Tensor:
     """Return the mean over dims of the elements that are not nan."""
@@ -4212,7 +4208,7 @@ def nanquantile(input: Tensor, q: _t.Any, dim: _b.int | _c.Sequence[_b.int] | No
                 axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> Tensor:
     """Return the q-th quantiles of elements that are not nan."""
 def nansum(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-           dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+           dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
            keepdims: _b.bool = False) -> Tensor:
     """Sum over dims, counting nan as 0."""
@@ -4243,12 +4239,12 @@ def native_layer_norm(input: Tensor,
     """Return layer_norm, its means and 1 / standard deviations."""
 def native_norm(self: Tensor, p: _t.Any = 2, dim: _b.int | _c.Sequence[_b.int] | None = None,
                 keepdim: _b.bool = False,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _t.Any:
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _t.Any:
     """Return the vector norm of order p over dims, by default all."""
-def ne(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def ne(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
        out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Elementwise ne."""
-def ne_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def ne_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of ne()."""
 def neg(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -4257,10 +4253,10 @@ def neg_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> T
     """In-place version of neg()."""
 def negative_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of negative()."""
-def nextafter(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def nextafter(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """The next number after x in the direction of y."""
-def nextafter_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def nextafter_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of nextafter()."""
 
@@ -4282,7 +4278,7 @@ def nonzero_static(input: Tensor, *, size: _t.SupportsIndex | _c.Sequence[_t.Sup
     """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
 def norm(input: Tensor, p: _t.Any = 'fro', dim: _b.int | _c.Sequence[_b.int] | None = None,
          keepdim: _b.bool = False, out: Tensor | _c.Sequence[Tensor] | None = None,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
          axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> Tensor:
     """Return the vector norm of order p over dims (by default all), or matrix norms 'fro' and 'nuc'; this is
     `ingot.norm`."""
@@ -4291,11 +4287,11 @@ def norm_except_dim(v: _t.Any, pow: _t.Any = 2, dim: _b.int | _c.Sequence[_b.int
 def normal(mean: _b.float = 0.0, std: _b.float = 1.0,
            size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
            generator: Generator | None = None, out: Tensor | _c.Sequence[Tensor] | None = None,
-           dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+           dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
            requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
-def not_equal_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def not_equal_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of not_equal()."""
 def nuclear_norm(input: _t.Any, dim: _t.Any = ..., keepdim: _b.bool = False, *,
@@ -4308,18 +4304,18 @@ def one_hot(tensor: Tensor, num_classes: _b.int = -1) -> Tensor:
 def ones(*sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
          size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
          out: Tensor | _c.Sequence[Tensor] | None = None,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
          requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a tensor of ones."""
-def ones_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def ones_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
               requires_grad: _b.bool = False, memory_format: _memory_format | None = None,
               pin_memory: _b.bool = False) -> Tensor:
     """Return ones with the shape and dtype of another tensor."""
 def orgqr(A: Tensor, tau: _t.Any, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the first columns of the product of Householder reflections in geqrf's form."""
-def ormqr(input: Tensor, tau: _t.Any, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any],
+def ormqr(input: Tensor, tau: _t.Any, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any],
           left: _b.bool = True, transpose: _b.bool = False, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Multiply Q (its adjoint with `transpose`), given by Householder reflections, by a matrix, or the matrix by Q."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -4362,7 +4358,7 @@ def pow_(input: Tensor, exponent: Tensor | _b.complex, *, out: Tensor | _c.Seque
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
 def prod(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
          keepdims: _b.bool = False) -> Tensor:
     """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
@@ -4389,46 +4385,46 @@ def rad2deg_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) 
     """In-place version of rad2deg()."""
 def rand(*size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], generator: Generator | None = None,
          out: Tensor | _c.Sequence[Tensor] | None = None,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
          requires_grad: _b.bool = False, pin_memory: _b.bool = False, **named: _t.Any) -> Tensor:
     """Return uniform numbers in [0, 1); both parts of complex numbers."""
 def rand_like(input: Tensor, *, generator: Generator | None = None,
-              dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+              dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
               requires_grad: _b.bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Return uniform numbers in [0, 1) with the input's shape and dtype."""
 def randint(low: _t.Any = 0, high: _t.Any = None,
             size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
             generator: Generator | None = None, out: Tensor | _c.Sequence[Tensor] | None = None,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ..., layout: _layout | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ..., layout: _layout | None = None,
             device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
             pin_memory: _b.bool = False) -> Tensor:
     """Return uniform integers in [low, high), or in [0, high) as randint(high, size)."""
 def randint_like(input: Tensor, low: _t.Any = 0, high: _t.Any = None, *, generator: Generator | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                  requires_grad: _b.bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Return uniform integers in [low, high) (or [0, low)) with the input's shape and dtype."""
 def randn(*size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], generator: Generator | None = None,
           out: Tensor | _c.Sequence[Tensor] | None = None,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
           requires_grad: _b.bool = False, pin_memory: _b.bool = False, **named: _t.Any) -> Tensor:
     """Return normal numbers of mean 0 and deviation 1; parts of complex numbers have half that variance."""
 def randn_like(input: Tensor, *, generator: Generator | None = None,
-               dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+               dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                requires_grad: _b.bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Return normal numbers with the input's shape and dtype."""
 def randperm(n: _t.Any, *, generator: Generator | None = None, out: Tensor | _c.Sequence[Tensor] | None = None,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
-             layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
-             requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ..., layout: _layout | None = None,
+             device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
+             pin_memory: _b.bool = False) -> Tensor:
     """Return the integers 0 to n-1 in random order."""
 def range(start: Tensor | _b.complex = 0, end: Tensor | _b.complex | None = None, step: _t.Any = 1, *,
           out: Tensor | _c.Sequence[Tensor] | None = None,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
           requires_grad: _b.bool = False) -> Tensor:
     """Return start, start + step, ... up to and including end (deprecated; use arange)."""
@@ -4443,10 +4439,10 @@ def reciprocal_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = Non
 def relu(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
 def relu_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of relu()."""
-def remainder(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def remainder(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """x - floor(x / y) * y, with the sign of y."""
-def remainder_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def remainder_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of remainder()."""
 @_t.overload
@@ -4518,12 +4514,12 @@ def rsqrt(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> 
     """Elementwise rsqrt."""
 def rsqrt_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of rsqrt()."""
-def rsub(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def rsub(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          alpha: Tensor | _b.complex = 1) -> Tensor:
     """Return other - alpha * input."""
 def save(obj: _t.Any, f: _t.Any, pickle_module: _t.Any = None, pickle_protocol: _t.Any = 2) -> None:
     """Write nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
-def scalar_tensor(s: _t.Any, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def scalar_tensor(s: _t.Any, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                   requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a 0-d tensor of the default dtype."""
@@ -4618,15 +4614,15 @@ def selu_(input: Tensor) -> _t.Any:
     """Apply selu() in place."""
 def set_autocast_cache_enabled(enabled: _b.bool) -> None:
     """Set whether autocast caches casts of parameters."""
-def set_autocast_cpu_dtype(dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> None:
+def set_autocast_cpu_dtype(dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> None:
     """Set the low dtype that autocast uses on the CPU."""
 def set_autocast_cpu_enabled(enabled: _b.bool) -> None:
     """Switch autocast for the CPU on or off."""
-def set_autocast_dtype(device_type: _b.str, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> None:
+def set_autocast_dtype(device_type: _b.str, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> None:
     """Set the low dtype that autocast uses on a kind of device."""
 def set_autocast_enabled(device_type: _t.Any, enabled: _t.Any = None) -> None:
     """Switch autocast on or off for a kind of device, until the next switch."""
-def set_autocast_gpu_dtype(dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> None:
+def set_autocast_gpu_dtype(dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> None:
     """Set the low dtype that autocast uses on CUDA devices."""
 def set_default_device(device: _device | _b.str | _b.int) -> None:
     """Set the device of new tensors; None is the CPU."""
@@ -4711,12 +4707,12 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
 @_t.overload
 def softmax(input: Tensor, dim: _b.int | _c.Sequence[_b.int],
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension."""
 @_t.overload
 def softmax(input: Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension."""
 def sort(input: Tensor, dim: _b.int | _c.Sequence[_b.int] = -1, descending: _b.bool = False,
@@ -4725,7 +4721,7 @@ def sort(input: Tensor, dim: _b.int | _c.Sequence[_b.int] = -1, descending: _b.b
     """Sort along a dim; return (values, indices). `stable` is ignored: equal elements always keep their order."""
 def sparse_bsc_tensor(ccol_indices: _t.Any, row_indices: _t.Any, values: _t.Any,
                       size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
-                      dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                      dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                       layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                       pin_memory: _b.bool = False, requires_grad: _b.bool = False,
                       check_invariants: _t.Any = None) -> Tensor:
@@ -4733,7 +4729,7 @@ def sparse_bsc_tensor(ccol_indices: _t.Any, row_indices: _t.Any, values: _t.Any,
     indices are always checked, since reading beyond them is not safe."""
 def sparse_bsr_tensor(crow_indices: _t.Any, col_indices: _t.Any, values: _t.Any,
                       size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
-                      dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                      dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                       layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                       pin_memory: _b.bool = False, requires_grad: _b.bool = False,
                       check_invariants: _t.Any = None) -> Tensor:
@@ -4741,21 +4737,21 @@ def sparse_bsr_tensor(crow_indices: _t.Any, col_indices: _t.Any, values: _t.Any,
     indices are always checked, since reading beyond them is not safe."""
 def sparse_compressed_tensor(compressed_indices: _t.Any, plain_indices: _t.Any, values: _t.Any,
                              size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
-                             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                              layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                              pin_memory: _b.bool = False, requires_grad: _b.bool = False,
                              check_invariants: _t.Any = None) -> Tensor:
     """Return a sparse matrix (or batch) from starts of rows or columns, the other indices, and values."""
 def sparse_coo_tensor(indices: _t.Any = None, values: _t.Any = None,
                       size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
-                      dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                      dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                       device: _device | _b.str | _b.int | None = None, pin_memory: _b.bool = False,
                       requires_grad: _b.bool = False, check_invariants: _t.Any = None,
                       is_coalesced: _t.Any = None) -> Tensor:
     """Return a sparse tensor of values at indices (one row for each sparse dimension); a size alone gives no entries."""
 def sparse_csc_tensor(ccol_indices: _t.Any, row_indices: _t.Any, values: _t.Any,
                       size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
-                      dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                      dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                       layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                       pin_memory: _b.bool = False, requires_grad: _b.bool = False,
                       check_invariants: _t.Any = None) -> Tensor:
@@ -4763,7 +4759,7 @@ def sparse_csc_tensor(ccol_indices: _t.Any, row_indices: _t.Any, values: _t.Any,
     indices are always checked, since reading beyond them is not safe."""
 def sparse_csr_tensor(crow_indices: _t.Any, col_indices: _t.Any, values: _t.Any,
                       size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None, *,
-                      dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                      dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                       layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                       pin_memory: _b.bool = False, requires_grad: _b.bool = False,
                       check_invariants: _t.Any = None) -> Tensor:
@@ -4820,17 +4816,17 @@ def stft(input: Tensor, n_fft: _b.int, hop_length: _b.int | None = None, win_len
          normalized: _b.bool = False, onesided: _t.Any = None, return_complex: _t.Any = None,
          align_to_window: _t.Any = None) -> Tensor:
     """Return the spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
-def sub(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+def sub(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
         alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input - alpha * other."""
-def sub_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+def sub_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
          alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of sub()."""
-def subtract_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *older: _t.Any,
+def subtract_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *older: _t.Any,
               alpha: Tensor | _b.complex = 1, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of subtract()."""
 def sum(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None, keepdim: _b.bool = False, *,
-        dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+        dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
         out: Tensor | _c.Sequence[Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] | None = None,
         keepdims: _b.bool = False) -> Tensor:
     """Sum over dims (all by default); integers and bools are summed in int64."""
@@ -4875,7 +4871,7 @@ def tanh(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> T
 def tanh_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of tanh()."""
 
-def tensor(data: _t.Any, *, dtype: dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, device: device | _b.str | _b.int | None = None,
+def tensor(data: _t.Any, *, dtype: dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, device: device | _b.str | _b.int | None = None,
            requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a copy of data as a tensor: nested sequences, numbers, arrays or tensors."""
 def tensor_split(input: Tensor, indices_or_sections: _t.Any,
@@ -4921,7 +4917,7 @@ def tril(input: Tensor, diagonal: _b.int = 0, *, out: Tensor | _c.Sequence[Tenso
 def tril_(input: Tensor, diagonal: _b.int = 0, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of tril()."""
 def tril_indices(row: _t.Any, col: _t.Any, offset: _t.Any = 0, *,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  device: _device | _b.str | _b.int | None = None, layout: _layout | None = None) -> Tensor:
     """Return rows and columns of the lower triangle, as a tensor of 2 rows."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _b.float = 1.0,
@@ -4933,13 +4929,13 @@ def triu(input: Tensor, diagonal: _b.int = 0, *, out: Tensor | _c.Sequence[Tenso
 def triu_(input: Tensor, diagonal: _b.int = 0, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of triu()."""
 def triu_indices(row: _t.Any, col: _t.Any, offset: _t.Any = 0, *,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  device: _device | _b.str | _b.int | None = None, layout: _layout | None = None) -> Tensor:
     """Return rows and columns of the upper triangle, as a tensor of 2 rows."""
-def true_divide(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def true_divide(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                 out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input / other."""
-def true_divide_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def true_divide_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
                  out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of true_divide()."""
 def trunc(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -5025,7 +5021,7 @@ def var_mean(input: Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None,
              correction: _b.float | None = None,
              axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> _b.tuple[Tensor, Tensor]:
     """Return the variance and mean over dims."""
-def vdot(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def vdot(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return the inner product of two vectors, the first one conjugated."""
 def view_as_complex(input: Tensor) -> Tensor:
@@ -5037,7 +5033,7 @@ def view_as_real(input: Tensor) -> Tensor:
 def view_as_real_copy(input: Tensor) -> Tensor:
     """Return pairs of real and imaginary parts, in a last dimension of 2. A copy."""
 def view_copy(self: Tensor, *shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
-              dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+              dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None) -> Tensor:
     """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do not
     fit."""
@@ -5056,10 +5052,10 @@ def where(condition: Tensor, input: Tensor | _b.complex, other: Tensor | _b.comp
     """Return input where the condition is true, other elsewhere; with the condition alone, its nonzero indices."""
 def while_loop(cond_fn: _t.Any, body_fn: _t.Any, carried_inputs: _t.Any) -> _b.tuple[_t.Any, ...]:
     """Repeat carried = body_fn(*carried) while cond_fn(*carried) is true; return the last values as a tuple."""
-def xlogy(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def xlogy(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """x log y; 0 where x is 0, unless y is nan."""
-def xlogy_(input: Tensor, other: Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def xlogy_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of xlogy()."""
 def zero_(self: Tensor) -> Tensor:
@@ -5067,11 +5063,11 @@ def zero_(self: Tensor) -> Tensor:
 def zeros(*sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
           size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
           out: Tensor | _c.Sequence[Tensor] | None = None,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
           requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> Tensor:
     """Return a tensor of zeros."""
-def zeros_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def zeros_like(input: Tensor, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                requires_grad: _b.bool = False, memory_format: _memory_format | None = None,
                pin_memory: _b.bool = False) -> Tensor:
@@ -5104,7 +5100,7 @@ class _Aval:
     def ndim(self) -> _b.int: ...
     @_b.property
     def size(self) -> _b.int: ...
-    def with_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _Aval: ...
+    def with_dtype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _Aval: ...
     def with_shape(self, shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex]) -> _Aval: ...
 
 _segment_reduce = segment_reduce

@@ -1,4 +1,4 @@
-"""Type checkers and editors accept programs that use the built wheel, and report each planted mistake.
+"""Type checkers and editors on programs that use the built wheel: right ones have no errors, and each mistake is reported.
 
 The wheel is unpacked into an environment of its own, so checkers find it as they find any installed package. basedpyright is
 pyright, the engine of VS Code, in a wheel of PyPI: pyright itself loads its code from npm at its first start.
@@ -150,7 +150,8 @@ def test_an_editable_install_gives_checkers_the_stubs_and_programs_the_source(so
         paths = [name for name in wheel.namelist() if ".dist-info/" not in name]
         assert paths == ["ingot.pth"]
         assert wheel.read("ingot.pth").decode() == f"{source / 'stubs'}\n"
-    code = "import ingot, ingot.nn.functional as F; print(ingot.__file__, ingot.__path__, F.relu.__code__.co_filename, sep='\\n')"
+    code = ("import ingot, ingot.nn.functional as F\n"
+            "print(ingot.__file__, ingot.__path__, F.relu.__code__.co_filename, sep='\\n')")
     done = run(sys.executable, "-c", code, cwd=tmp_path, path=source / "stubs")
     assert done.stdout.splitlines()[:2] == [str(source / "__init__.py"), str([str(source)])], done.stderr
     assert done.stdout.splitlines()[2].startswith(str(source / "runtime"))

@@ -24,7 +24,7 @@ LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", 
             "__deepcopy__", "__repr__", "__str__", "__setattr__", "__delattr__", "__dir__", "__orig_bases__", "__parameters__",
             "__abstractmethods__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__set_name__",
             "__format__", "__sizeof__", "__subclasshook__", "__torch_function__",
-            "__torch_dispatch__", "__class_getitem__", "__getnewargs__"}
+            "__torch_dispatch__", "__class_getitem__", "__getnewargs__", "__class__"}
 RESULTS = {"__len__": "_b.int", "__contains__": "_b.bool", "__bool__": "_b.bool", "__int__": "_b.int", "__float__": "_b.float",
            "__complex__": "_b.complex", "__index__": "_b.int", "__hash__": "_b.int", "__enter__": "_t.Self", "__exit__": "None",
            "__init__": "None", "__iter__": "_c.Iterator[_t.Any]"}
@@ -78,7 +78,7 @@ class Page:
         """Return the whole file."""
         body = "\n".join([*self.texts.head, "", *self.lines, "", *self.second_names]).replace("\n\n\n", "\n\n").strip("\n")
         short = {"import builtins as _b": "_b.", "import collections.abc as _c": "_c.", "import typing as _t": "_t.",
-                 "import numpy": "numpy."}
+                 "import numpy as _np": "_np."}
         head = [docstring(first_sentences(self.module) or f'"""`{PREFIX}{self.path}`."""'), ""]
         head += ["# Made by `make stubs` from the live package; not edited by hand.", ""]
         needed = [line for line, use in short.items() if use in body]
@@ -183,9 +183,10 @@ class Page:
         if hint.__module__ in ("types", "typing") or "." in hint.__qualname__ or hint.__module__.startswith("_"):
             return "_t.Any"
         if hint.__module__ != "numpy":
-            self.imports.add(f"from {hint.__module__} import {hint.__name__} as _{hint.__name__}")
-            return f"_{hint.__name__}"
-        return f"numpy.{hint.__name__}{ARGUMENTS.get(hint, '')}"
+            shown = self.free_name(hint)
+            self.imports.add(f"from {hint.__module__} import {hint.__name__} as {shown}")
+            return shown
+        return f"_np.{hint.__name__}{ARGUMENTS.get(hint, '')}"
 
     def inner(self, argument) -> str:
         """Return an argument of a generic type as text."""
@@ -199,13 +200,18 @@ class Page:
         except Exception:
             return typing.Any
 
+    def free_name(self, cls, name: str = "") -> str:
+        """Return a private name for a class of another module."""
+        shown = f"_{(name or cls.__name__).lstrip('_')}"
+        while self.alias.setdefault(shown, cls) is not cls:
+            shown += "_"
+        return shown
+
     def reference(self, cls) -> str:
         """Return the name of a class of the project, imported if it has another home."""
         path, name = self.tree.home(cls, self)
         if path != self.path:
-            shown = f"_{name.lstrip('_')}"
-            while self.alias.setdefault(shown, cls) is not cls:
-                shown += "_"
+            shown = self.free_name(cls, name)
             self.imports.add(f"from {(PREFIX + path).rstrip('.')} import {name} as {shown}")
             return shown
         if name[0].islower():               # a member of a class may have this name: `Tensor.dtype`
@@ -266,7 +272,7 @@ class Page:
         if owner is Tensor or of_api or (name == "forward" and owner is not Module):
             return self.annotation(Tensor)
         if seen is inference.SELF:
-            return "_t.Self"
+            return "_t.Self" if owner else self.annotation(Tensor)
         if seen is inference.UNKNOWN:
             of_values = module.startswith(DISTRIBUTIONS) and owner and name[0] != "_"
             return self.annotation(Tensor) if of_values else "_t.Any"
@@ -334,6 +340,8 @@ class Page:
             if attribute not in skipped and not (text and attribute in text.members):
                 self.lines.append(f"{attribute}: {hint}")
         skipped |= LEFT_OUT | {*(text.members if text else ())}
+        if issubclass(cls, (dict, list)):       # `immutable_dict` refuses what dictionaries do
+            skipped |= {n for n in members if n.startswith("__i")} - {"__init__", "__iter__"}
         for member, (_, value) in sorted(members.items()):
             special = member.startswith("__") and member.endswith("__")
             if member not in skipped and (special or not member.startswith("_")):
@@ -373,7 +381,7 @@ class Page:
                 self.imports.add("import enum as _enum")
                 bases.append(f"_enum.{base.__name__}")
             elif base.__module__ in ("builtins", "collections.abc"):
-                bases.append(self.annotation(base))
+                bases.append(self.annotation(base).partition("[")[0])
             else:
                 continue
             covered.update(base.__mro__)
@@ -452,6 +460,10 @@ class Page:
             result = self.result(name, getter, signature_of(getter), cls)
         else:                       # such as `operator.attrgetter("base_dist.mean")`
             result = self.annotation(Tensor) if cls.__module__.startswith(PREFIX + DISTRIBUTIONS) else "_t.Any"
+        writable = any(isinstance(vars(base).get(name), property) and vars(base)[name].fset for base in cls.__mro__[1:])
+        if writable and isinstance(value, property) and not value.fset:  # no property for reading may follow one for writing
+            self.lines.append(f"{name}: {result}")
+            return
         if cls.__module__.startswith(PREFIX + DISTRIBUTIONS) and (result.endswith("Tensor") or name in OF_DISTRIBUTIONS):
             self.lines.append(f"{name}: {result}")      # subclasses have an attribute for a property, and the other way round
             return

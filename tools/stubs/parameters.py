@@ -21,7 +21,7 @@ TENSORS = frozenset((
 
 # Names of one type wherever they stand.
 ANYWHERE = {
-    "ceil_mode": BOOL, "device": "device | _b.str | _b.int", "dtype": "dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]",
+    "ceil_mode": BOOL, "device": "device | _b.str | _b.int", "dtype": "dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]",
     "generator": "Generator", "keepdim": BOOL, "keepdims": BOOL, "layout": "layout", "memory_format": "memory_format",
     "optimizer": "Optimizer", "out": "Tensor | _c.Sequence[Tensor]", "requires_grad": BOOL, "create_graph": BOOL,
     "retain_graph": BOOL, "foreach": BOOL, "fused": BOOL, "size_average": BOOL, "validate_args": BOOL, "unbiased": BOOL,
@@ -39,7 +39,7 @@ ANYWHERE = {
 # Names whose meaning holds for tensors, and not for example for graphs.
 OF_TENSORS = {
     "dim": "_b.int | _c.Sequence[_b.int]", "axis": "_b.int | _c.Sequence[_b.int]",
-    "other": f"{NUMBER} | numpy.ndarray[_t.Any, _t.Any]",
+    "other": f"{NUMBER} | _np.ndarray[_t.Any, _t.Any]",
     "size": SIZES, "shape": SIZES, "normalized_shape": SIZES, "sizes": SIZES, "dims": "_b.int | _c.Sequence[_b.int]",
     "kernel_size": SIZES, "stride": SIZES, "dilation": SIZES, "output_size": "_b.int | _c.Sequence[_b.int | None]",
     "padding": f"_b.str | {SIZES}", "output_padding": SIZES, "tensors": "_c.Sequence[Tensor]", "reduction": STR,
@@ -54,7 +54,7 @@ OF_TENSORS = {
 DISTRIBUTION = dict.fromkeys(("loc", "scale", "rate", "df", "df1", "df2", "low", "high", "concentration", "concentration0",
                               "concentration1", "total_count", "alpha"), NUMBER)
 DISTRIBUTION |= {"probs": NUMBER, "logits": NUMBER, "value": NUMBER, "sample_shape": OF_TENSORS["sample_shape"]}
-WIDE_STRINGS = {"p", "ord", "norm", "backend", "memory_format"}      # a default string does not say that only strings fit
+WIDE_STRINGS = {"p", "ord", "norm", "backend", "memory_format", "path"}      # a default string admits other types
 
 
 def type_of(name: str, default, room: str) -> str:

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import device as _device
 from ingot import dtype as _dtype
@@ -46,7 +46,7 @@ def all(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, keepd
 def any(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> _Tensor:
     """Return whether any element is nonzero."""
 def arange(start: _Tensor | _b.complex, /, stop: _t.Any = None, step: _t.Any = 1, *,
-           dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+           dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return evenly spaced numbers in [start, stop)."""
 def argmax(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> _Tensor:
@@ -56,15 +56,15 @@ def argmin(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, ke
 def argsort(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] = -1, descending: _b.bool = False,
             stable: _b.bool = True) -> _Tensor:
     """Return the indices that sort along an axis."""
-def asarray(obj: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def asarray(obj: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             device: _device | _b.str | _b.int | None = None, copy: _t.Any = None) -> _Tensor:
     """Return an array of a number, nested sequences, a buffer or an array; a copy if asked for or needed."""
 def asin(x: _t.Any, /) -> _Tensor:
     """Elementwise asin of arrays of floating dtype."""
 def asinh(x: _t.Any, /) -> _Tensor:
     """Elementwise asinh of arrays of floating dtype."""
-def astype(x: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any], /, *,
-           copy: _b.bool = True, device: _device | _b.str | _b.int | None = None) -> _Tensor:
+def astype(x: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], /, *, copy: _b.bool = True,
+           device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return `x` in another dtype; the same array if it has it and no copy is asked for."""
 def atan(x: _t.Any, /) -> _Tensor:
     """Elementwise atan of arrays of floating dtype."""
@@ -107,11 +107,11 @@ def cosh(x: _t.Any, /) -> _Tensor:
 def count_nonzero(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> _Tensor:
     """Return the number of nonzero elements."""
 def cumulative_prod(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None,
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                     include_initial: _b.bool = False) -> _Tensor:
     """Return products of all elements up to each, beginning with 1 if `include_initial`."""
 def cumulative_sum(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None,
-                   dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                   dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                    include_initial: _b.bool = False) -> _Tensor:
     """Return sums of all elements up to each, beginning with 0 if `include_initial`."""
 def diff(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] = -1, n: _t.Any = 1, prepend: _t.Any = None,
@@ -120,10 +120,10 @@ def diff(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] = -1, n: _t.Any = 1
 def divide(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
     """Elementwise divide of arrays of floating dtype."""
 def empty(shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], *,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an uninitialised array."""
-def empty_like(x: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def empty_like(x: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an uninitialised array with the shape of another."""
 def equal(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
@@ -135,7 +135,7 @@ def expand_dims(x: _t.Any, /, axis: _b.int | _c.Sequence[_b.int] = 0) -> _Tensor
 def expm1(x: _t.Any, /) -> _Tensor:
     """Elementwise expm1 of arrays of floating dtype."""
 def eye(n_rows: _t.Any, n_cols: _t.Any = None, /, *, k: _b.int = 0,
-        dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+        dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
         device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return ones on the k-th diagonal of a matrix, zeros elsewhere."""
 def finfo(type: _t.Any, /) -> _Info_:
@@ -149,11 +149,11 @@ def floor_divide(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
 def from_dlpack(x: _t.Any, /, *, device: _device | _b.str | _b.int | None = None, copy: _t.Any = None) -> _Tensor:
     """Return an array over the memory of any object that speaks DLPack."""
 def full(shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], fill_value: _Tensor | _b.complex, *,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an array of one value."""
 def full_like(x: _t.Any, /, fill_value: _Tensor | _b.complex, *,
-              dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+              dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an array of one value with the shape of another."""
 def greater(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
@@ -166,7 +166,7 @@ def iinfo(type: _t.Any, /) -> _Info_:
     """Return the limits of an integer dtype."""
 def imag(x: _t.Any, /) -> _Tensor:
     """Return the imaginary part."""
-def isdtype(dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any], kind: _t.Any) -> _b.bool:
+def isdtype(dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], kind: _t.Any) -> _b.bool:
     """Return whether a dtype is, or is of the kind of, `kind`: a dtype, a name of a kind, or a tuple of these."""
 def isfinite(x: _t.Any, /) -> _Tensor:
     """Elementwise isfinite of arrays of numeric dtype."""
@@ -179,7 +179,7 @@ def less(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
 def less_equal(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
     """Elementwise less equal of arrays of real dtype."""
 def linspace(start: _Tensor | _b.complex, stop: _t.Any, /, num: _t.Any, *,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              device: _device | _b.str | _b.int | None = None, endpoint: _b.bool = True) -> _Tensor:
     """Return `num` evenly spaced numbers from start to stop, which may be left out."""
 def log(x: _t.Any, /) -> _Tensor:
@@ -229,10 +229,10 @@ def nonzero(x: _t.Any, /) -> _b.tuple[_Tensor, ...]:
 def not_equal(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
     """Elementwise not equal of arrays of all dtype."""
 def ones(shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], *,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an array of ones."""
-def ones_like(x: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def ones_like(x: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
               device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an array of ones with the shape of another."""
 def permute_dims(x: _t.Any, /, axes: _t.Any) -> _Tensor:
@@ -242,8 +242,7 @@ def positive(x: _t.Any, /) -> _Tensor:
 def pow(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
     """Elementwise pow of arrays of numeric dtype."""
 def prod(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
-         keepdims: _b.bool = False) -> _Tensor:
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, keepdims: _b.bool = False) -> _Tensor:
     """Return the product over axes."""
 def real(x: _t.Any, /) -> _Tensor:
     """Return the real part."""
@@ -289,7 +288,7 @@ def std(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, corre
 def subtract(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
     """Elementwise subtract of arrays of numeric dtype."""
 def sum(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None,
-        dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, keepdims: _b.bool = False) -> _Tensor:
+        dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, keepdims: _b.bool = False) -> _Tensor:
     """Return the sum over axes."""
 def take(x: _t.Any, indices: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None) -> _Tensor:
     """Select elements along an axis by a one-dimensional array of indices."""
@@ -327,10 +326,10 @@ def vecdot(x1: _Tensor, x2: _Tensor, /, *, axis: _b.int | _c.Sequence[_b.int] = 
 def where(condition: _t.Any, x1: _Tensor, x2: _Tensor, /) -> _Tensor:
     """Return x1 where the condition holds, x2 elsewhere."""
 def zeros(shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], *,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an array of zeros."""
-def zeros_like(x: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def zeros_like(x: _t.Any, /, *, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return an array of zeros with the shape of another."""
 

@@ -5,10 +5,10 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from concurrent.futures._base import Future as _Future
 from datetime import timedelta as _timedelta
-from ingot import Future as _Future
+from ingot import Future as _Future_
 from ingot import IngotError as _IngotError
 from ingot import Tensor as _Tensor
 from ingot import device as _device
@@ -255,7 +255,7 @@ class Work:
     def __init__(self, future: _Future) -> None: ...
     def exception(self) -> _t.Any:
         """Return its exception, or None."""
-    def get_future(self) -> _Future:
+    def get_future(self) -> _Future_:
         """Return the operation as a future of the list of written tensors."""
     def is_completed(self) -> _b.bool:
         """Return whether it is done, successfully or not."""
@@ -419,14 +419,13 @@ class _Engine:
         """Return the reason why the engine cannot connect a run, or no text. All ranks get the same answer."""
     def revoke(self) -> _t.Any:
         """End the operations of all ranks with an error, since some ranks have failed. `survivors` follows."""
-    def send(self, targets: _t.Any, channel: _b.tuple[_t.Any, ...], note: _b.str,
-             memory: numpy.ndarray[_t.Any, _t.Any]) -> None:
+    def send(self, targets: _t.Any, channel: _b.tuple[_t.Any, ...], note: _b.str, memory: _np.ndarray[_t.Any, _t.Any]) -> None:
         """Send bytes to ranks of the run. Later writes to the memory are not sent."""
     def survivors(self, limit: _b.float, prepare: _c.Callable[[_t.Any], _t.Any]) -> _t.Any:
         """Return `prepare(an engine of the ranks that have not failed)`. All of them call it, within a time. If ranks fail
         meanwhile, it is done again with those that are left."""
     def transmit(self, targets: _t.Any, channel: _b.tuple[_t.Any, ...], note: _b.str,
-                 memory: numpy.ndarray[_t.Any, _t.Any]) -> None:
+                 memory: _np.ndarray[_t.Any, _t.Any]) -> None:
         """Send bytes to ranks."""
     def whole(self, work: _c.Callable[..., _t.Any], *args: _t.Any) -> _t.Any:
         """Return `work(*args)`. After an interrupt the rank communicates no more: others would take the next messages for those
@@ -496,12 +495,12 @@ class _Inbox:
         """Note that a rank sends nothing any more."""
     def others_gone(self, sender: _b.int) -> _b.str:
         """Return words on other ranks that have gone, beside one that has: it may have left since one of them failed."""
-    def put(self, sender: _b.int, channel: _b.tuple[_t.Any, ...], note: _b.str, body: numpy.ndarray[_t.Any, _t.Any]) -> None:
+    def put(self, sender: _b.int, channel: _b.tuple[_t.Any, ...], note: _b.str, body: _np.ndarray[_t.Any, _t.Any]) -> None:
         """Store a message, or give it to the function that serves the channel."""
     def receive(self, sender: _b.int, channel: _b.tuple[_t.Any, ...], ticket: _b.int, timeout: _b.float,
                 what: _b.str) -> _Message:
         """Return a requested message."""
-    def serve(self, channel: _b.tuple[_t.Any, ...], work: _c.Callable[[_b.int, numpy.ndarray[_t.Any, _t.Any]], None]) -> None:
+    def serve(self, channel: _b.tuple[_t.Any, ...], work: _c.Callable[[_b.int, _np.ndarray[_t.Any, _t.Any]], None]) -> None:
         """Call `work(sender, bytes)` with each message of a channel from now on. It must not block."""
     def take_in(self, limit: _b.float) -> None:
         """Take in messages, for at most `limit` seconds; return early if some arrived."""
@@ -528,32 +527,32 @@ class _Channel:
     group: _t.Any
     round_bytes: _t.Any
     def __init__(self, engine: _t.Any, group: _t.Any) -> None: ...
-    def all_gather(self, a: numpy.ndarray[_t.Any, _t.Any], note: _b.str, outs: _t.Any = None) -> _b.list[_t.Any]:
+    def all_gather(self, a: _np.ndarray[_t.Any, _t.Any], note: _b.str, outs: _t.Any = None) -> _b.list[_t.Any]:
         """Return every rank's array, on every rank. `outs` are arrays for them, whose sizes may differ. Without `outs` the
         results are alike, and may be read-only."""
     def all_gather_coalesced(self, arrays: _t.Any, note: _b.str, outs: _t.Any) -> None:
         """Fill the arrays in `outs`, some for each position, with those of all ranks. They may have any layout, and ranks give
         arrays of the same shapes."""
-    def all_reduce(self, a: numpy.ndarray[_t.Any, _t.Any], op: _t.Any, note: _b.str,
-                   out: numpy.ndarray[_t.Any, _t.Any] | None = None) -> numpy.ndarray[_t.Any, _t.Any]:
+    def all_reduce(self, a: _np.ndarray[_t.Any, _t.Any], op: _t.Any, note: _b.str,
+                   out: _np.ndarray[_t.Any, _t.Any] | None = None) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the combination of every rank's array, on every rank."""
     def all_to_all(self, pieces: _t.Any, outs: _t.Any, note: _b.str) -> None:
         """Send each position its piece, and receive the piece of each into `outs`."""
-    def average(self, a: numpy.ndarray[_t.Any, _t.Any], divisor: _b.float, note: _b.str,
-                out: numpy.ndarray[_t.Any, _t.Any]) -> numpy.ndarray[_t.Any, _t.Any]:
+    def average(self, a: _np.ndarray[_t.Any, _t.Any], divisor: _b.float, note: _b.str,
+                out: _np.ndarray[_t.Any, _t.Any]) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the sum of every rank's array over a divisor, on every rank."""
     def barrier(self, note: _b.str) -> None:
         """Return when all ranks have arrived."""
-    def broadcast(self, a: numpy.ndarray[_t.Any, _t.Any], source: _b.int, note: _b.str,
-                  out: numpy.ndarray[_t.Any, _t.Any] | None = None) -> numpy.ndarray[_t.Any, _t.Any]:
+    def broadcast(self, a: _np.ndarray[_t.Any, _t.Any], source: _b.int, note: _b.str,
+                  out: _np.ndarray[_t.Any, _t.Any] | None = None) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the source's array on every rank, sent along a tree."""
     def close(self) -> None:
         """Free the channel: the group is no more."""
     def cut(self, a: _t.Any, ends: _t.Any) -> _b.list[_t.Any]:
         """Return parts of an array along its first dimension, which end at `ends` and at its own end."""
-    def empty(self, shape: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _t.Any:
+    def empty(self, shape: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _t.Any:
         """Return memory for a result."""
-    def gather(self, a: numpy.ndarray[_t.Any, _t.Any], to: _b.int, note: _b.str) -> _b.list[_t.Any]:
+    def gather(self, a: _np.ndarray[_t.Any, _t.Any], to: _b.int, note: _b.str) -> _b.list[_t.Any]:
         """Return every rank's array on one rank, no array on others."""
     def joined(self, arrays: _t.Any) -> _t.Any:
         """Return the elements of all arrays in a row."""
@@ -563,18 +562,18 @@ class _Channel:
         """Return the parts of a row, which were joined, as arrays of their shapes."""
     def reaches(self, a: _t.Any) -> _b.bool:
         """Return whether results can be written into an array."""
-    def receive(self, source: _b.int, ticket: _b.int, note: _b.str) -> numpy.ndarray[_t.Any, _t.Any]:
+    def receive(self, source: _b.int, ticket: _b.int, note: _b.str) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the bytes that a position sent under this note."""
-    def reduce(self, a: numpy.ndarray[_t.Any, _t.Any], to: _b.int, op: _t.Any,
-               note: _b.str) -> numpy.ndarray[_t.Any, _t.Any] | None:
+    def reduce(self, a: _np.ndarray[_t.Any, _t.Any], to: _b.int, op: _t.Any,
+               note: _b.str) -> _np.ndarray[_t.Any, _t.Any] | None:
         """Return the combination of every rank's array on one rank, None on others."""
     def reduce_scatter(self, pieces: _t.Any, op: _t.Any, note: _b.str,
-                       out: numpy.ndarray[_t.Any, _t.Any] | None = None) -> numpy.ndarray[_t.Any, _t.Any]:
+                       out: _np.ndarray[_t.Any, _t.Any] | None = None) -> _np.ndarray[_t.Any, _t.Any]:
         """Return this rank's piece combined over all ranks; each rank sends the others their pieces."""
     def reduce_scatter_coalesced(self, pieces: _t.Any, op: _t.Any, note: _b.str, out: _Tensor | _c.Sequence[_Tensor]) -> _t.Any:
         """Return this rank's arrays in `pieces`, which has some for each position, combined over all ranks, in a row."""
     def scatter(self, pieces: _t.Any, source: _b.int, note: _b.str,
-                like: numpy.ndarray[_t.Any, _t.Any]) -> numpy.ndarray[_t.Any, _t.Any]:
+                like: _np.ndarray[_t.Any, _t.Any]) -> _np.ndarray[_t.Any, _t.Any]:
         """Return this rank's piece of those on the source, which is like an array."""
     def swap(self, note: _b.str, outgoing: _b.dict[_t.Any, _t.Any], sources: _t.Any) -> _b.dict[_t.Any, _t.Any]:
         """Send each array of `outgoing` to its position; return the bytes from each of `sources`. All ranks of the group call
@@ -583,6 +582,6 @@ class _Channel:
 class _Message(_t.NamedTuple):
     """One message: the sender's note of its operation, and bytes."""
     note: _b.str
-    body: numpy.ndarray[_t.Any, _t.Any]
+    body: _np.ndarray[_t.Any, _t.Any]
 
 is_xccl_available = is_ucc_available

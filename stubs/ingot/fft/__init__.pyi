@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import device as _device
 from ingot import dtype as _dtype
@@ -18,7 +18,7 @@ def fft2(input: _Tensor, s: _t.Any = None, dim: _b.int | _c.Sequence[_b.int] = .
          out: _Tensor | _c.Sequence[_Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] = ...) -> _Tensor:
     """Compute `fftn` along two dims."""
 def fftfreq(n: _t.Any, d: _b.float = 1.0, *, out: _Tensor | _c.Sequence[_Tensor] | None = None,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
             requires_grad: _b.bool = False) -> _Tensor:
     """Return the frequencies of `fft`, for samples at distance d: 0 first, then rising, then the negative ones."""
@@ -79,7 +79,7 @@ def rfft2(input: _Tensor, s: _t.Any = None, dim: _b.int | _c.Sequence[_b.int] = 
           out: _Tensor | _c.Sequence[_Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] = ...) -> _Tensor:
     """Compute `rfftn` along two dims."""
 def rfftfreq(n: _t.Any, d: _b.float = 1.0, *, out: _Tensor | _c.Sequence[_Tensor] | None = None,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
              requires_grad: _b.bool = False) -> _Tensor:
     """Return the frequencies of `rfft`."""

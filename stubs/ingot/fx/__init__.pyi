@@ -261,7 +261,7 @@ class Proxy:
     def keys(self) -> _t.Any:
         """Return the keys of a dictionary value."""
 
-class ProxyableClassMeta(_b.type[_t.Any]):
+class ProxyableClassMeta(_b.type):
     """Metaclass of classes whose construction with a proxy is a node."""
     def __call__(self, *args: _t.Any, **kwargs: _t.Any) -> _t.Any: ...
 

@@ -6,7 +6,7 @@ files."""
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import IngotError as _IngotError
 from ingot import ScriptModule as ScriptModule
 from ingot import ScriptModule as _ScriptModule
@@ -28,7 +28,7 @@ class _Compiler(_t.Protocol):
     def __call__(self, model: _Compiled, /) -> _Compiled: ...
 class _Tracer(_t.Protocol):
     @_t.overload
-    def __call__(self, func: _Whole, /) -> _Whole: ...
+    def __call__(self, func: _Whole, /) -> _Whole: ...  # type: ignore[overload-overlap]
     @_t.overload
     def __call__(self, func: _c.Callable[_P, _R], /) -> Traced[_P, _R]: ...
 _Dynamic: _t.TypeAlias = _b.bool | _c.Mapping[_t.Any, _t.Any] | None
@@ -289,7 +289,7 @@ def set_fusion_strategy(strategy: _t.Any) -> _b.list[_t.Any]:
     """Store the strategy, which has no effect, and return the one before."""
 def strict_fusion() -> _t.Any:
     """Do nothing inside."""
-def to_c(model: _t.Any, example_inputs: _t.Any = None, path: _b.str = 'model', *, name: _t.Any = None,
+def to_c(model: _t.Any, example_inputs: _t.Any = None, path: _t.Any = 'model', *, name: _t.Any = None,
          embed: _b.bool = True, threads: _b.int = 1, concurrency: _b.int = 4, target: _b.str = 'native',
          stateful: _b.bool = False) -> _Written:
     """Write a model for C programs: `<path>.h`, `<path>.o` and `lib<name>.so` in the same folder."""
@@ -301,7 +301,7 @@ def to_onnx(fn: _t.Any, example_inputs: _t.Any, path: _t.Any = None, *, opset: _
     """Write what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written
     to."""
 
-@_t.overload
+@_t.overload       # type: ignore[overload-overlap]
 def trace(func: _Whole, example_inputs: _t.Any = None, optimize: _t.Any = None, check_trace: _b.bool = True,
           check_inputs: _t.Any = None, check_tolerance: _b.float = 1e-5, strict: _b.bool = True, *,
           example_kwarg_inputs: _b.dict[_b.str, _t.Any] | None = None, dynamic: _Dynamic = None,
@@ -330,7 +330,7 @@ class _Reader:
     path: _b.str
     def __init__(self, path: _b.str) -> None: ...
     def json(self, name: _b.str) -> _t.Any: ...
-    def member(self, name: _b.str) -> numpy.ndarray[_t.Any, _t.Any]:
+    def member(self, name: _b.str) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the bytes of a member, checked, in place in the mapped file."""
     def names(self) -> _b.list[_t.Any]: ...
     def size(self, name: _b.str) -> _b.int: ...

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import IngotError as _IngotError
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
@@ -36,7 +36,7 @@ def cholesky_ex(A: _Tensor, *, upper: _b.bool = False, check_errors: _b.bool = F
     """Return the factor of `cholesky`, and the order of the first minor that is not positive, or 0."""
 def cond(A: _Tensor, p: _t.Any = None, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return the condition number in a matrix norm; by default the 2-norm."""
-def cross(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def cross(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           dim: _b.int | _c.Sequence[_b.int] = -1, out: _Tensor | _c.Sequence[_Tensor] | None = None,
           axis: _b.int | _c.Sequence[_b.int] = -1) -> _Tensor:
     """Return the cross product of vectors of 3 along `dim`."""
@@ -78,7 +78,7 @@ def lu_factor_ex(A: _Tensor, *, pivot: _b.bool = True, check_errors: _b.bool = F
 def lu_solve(LU: _Tensor, pivots: _t.Any, B: _Tensor, *, left: _b.bool = True, adjoint: _b.bool = False,
              out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return X with A @ X = B (or X @ A = B if not left) from lu_factor's result for A; with adjoint, for A's adjoint."""
-def matmul(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def matmul(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
            out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Multiply vectors, matrices, and batches of matrices that broadcast."""
 def matrix_exp(A: _Tensor) -> _Tensor:
@@ -86,7 +86,7 @@ def matrix_exp(A: _Tensor) -> _Tensor:
     once."""
 def matrix_norm(A: _Tensor, ord: _t.Any = 'fro', dim: _b.int | _c.Sequence[_b.int] = ...,
                 keepdim: _b.bool = False, *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: _Tensor | _c.Sequence[_Tensor] | None = None, axis: _b.int | _c.Sequence[_b.int] = ...,
                 keepdims: _b.bool = False) -> _Tensor:
     """Return a norm of the matrices in two dims: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
@@ -102,7 +102,7 @@ def multi_dot(tensors: _c.Sequence[_Tensor], *, out: _Tensor | _c.Sequence[_Tens
     """Multiply two or more matrices in the cheapest order; the first and last may be vectors."""
 def norm(A: _Tensor, ord: _t.Any = None, dim: _b.int | _c.Sequence[_b.int] | None = None,
          keepdim: _b.bool = False, *, out: _Tensor | _c.Sequence[_Tensor] | None = None,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> _Tensor:
     """Return a vector norm, or a matrix norm if `ord` is given and A (or `dim`) has two dimensions; by default the
     2-norm."""
@@ -144,7 +144,7 @@ def vecdot(x: _t.Any, y: _t.Any, *, dim: _b.int | _c.Sequence[_b.int] = -1,
     """Return inner products along a dim, with the first vector conjugated."""
 def vector_norm(x: _t.Any, ord: _t.Any = 2, dim: _b.int | _c.Sequence[_b.int] | None = None,
                 keepdim: _b.bool = False, *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 out: _Tensor | _c.Sequence[_Tensor] | None = None,
                 axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False) -> _Tensor:
     """Return the vector norm of order `ord` (a number, or inf) over dims, by default of all elements."""

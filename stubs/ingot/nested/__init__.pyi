@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Size as _Size
 from ingot import Tensor as _Tensor
 from ingot import TypedStorage as _TypedStorage
@@ -203,35 +203,35 @@ class NestedTensor(_Tensor):
         """Return a tensor of this dtype: uninitialised of given sizes, or with given values."""
     def new_empty(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                   size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                   layout: _layout | None = None, pin_memory: _b.bool = False) -> _t.Any:
         """Return a tensor without defined values, with this tensor's dtype."""
     def new_empty_strided(self, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                           stride: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], *,
-                          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                           layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                           requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> _t.Any:
         """Return an empty tensor with given strides; its default dtype is this tensor's."""
     def new_full(self, size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex], fill_value: _Tensor | _b.complex, *,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                  layout: _layout | None = None, pin_memory: _b.bool = False) -> _t.Any:
         """Return a tensor of one value with this tensor's dtype."""
     def new_ones(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                  size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                  layout: _layout | None = None, pin_memory: _b.bool = False) -> _t.Any:
         """Return ones with this tensor's dtype."""
     def new_tensor(self, data: _t.Any, *,
-                   dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                   dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                    device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                    layout: _layout | None = None, pin_memory: _b.bool = False) -> _t.Any:
         """Return a copy of data with this tensor's dtype."""
     def new_zeros(self, *sizes: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                   size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   device: _device | _b.str | _b.int | None = None, requires_grad: _b.bool = False,
                   layout: _layout | None = None, pin_memory: _b.bool = False) -> _t.Any:
         """Return zeros with this tensor's dtype."""
@@ -239,7 +239,7 @@ class NestedTensor(_Tensor):
         """Fill with normal numbers."""
     def numel(self) -> _b.int:
         """Return the number of all elements, including those not selected."""
-    def numpy(self, *, force: _b.bool = False) -> numpy.ndarray[_t.Any, _t.Any]:
+    def numpy(self, *, force: _b.bool = False) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the memory as a NumPy array, without a copy."""
     def offsets(self) -> _Tensor:
         """Return where samples begin in the values, and the end of the last one."""
@@ -320,11 +320,11 @@ class NestedTensor(_Tensor):
         """In-place version of transpose()."""
     def t_(self, *args: _t.Any, **kwargs: _t.Any) -> _t.Any:
         """In-place version of t()."""
-    def to(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+    def to(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
            device: _device | _b.str | _b.int | None = None, non_blocking: _b.bool = False, copy: _b.bool = False,
            memory_format: _memory_format = ...) -> _t.Any:
         """Convert this tensor to another dtype or device: to(dtype), to(device, dtype) or to(other)."""
-    def to_dense(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+    def to_dense(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
                  masked_grad: _t.Any = None) -> _Tensor:
         """Return this dense tensor, in a dtype if given. `masked_grad` is ignored: a dense tensor has no mask."""
     def to_device(self, device: _device | _b.str | _b.int, /, *, stream: _t.Any = None) -> _t.Any:
@@ -350,7 +350,7 @@ class NestedTensor(_Tensor):
         """Return nested lists of Python numbers."""
     def transpose_(self, *args: _t.Any, **kwargs: _t.Any) -> _t.Any:
         """In-place version of transpose()."""
-    def type(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+    def type(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              non_blocking: _b.bool = False) -> _t.Any:
         """Return the name of this tensor's type, or convert the tensor to a dtype or to the type of such a name."""
     def unbind(self, dim: _b.int | _c.Sequence[_b.int] = 0) -> _b.tuple[_t.Any, ...]:
@@ -368,13 +368,13 @@ class NestedTensor(_Tensor):
     def values(self) -> _Tensor:
         """Return the joined samples."""
     def view(self, *shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None) -> _t.Any:
         """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do not
         fit."""
 
 def as_nested_tensor(ts: _t.Any,
-                     dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                     dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                      device: _device | _b.str | _b.int | None = None, layout: _layout | None = None) -> NestedTensor:
     """Return a nested tensor of samples (a list, or the rows of a tensor), to which gradients flow."""
 def masked_select(tensor: _Tensor, mask: _Tensor) -> NestedTensor:
@@ -383,7 +383,7 @@ def narrow(tensor: _Tensor, dim: _b.int | _c.Sequence[_b.int], start: _Tensor | 
            length: _t.Any, layout: _layout | None = None) -> NestedTensor:
     """Return the rows start[i] to start[i] + length[i] of each sample of a tensor (ints apply to all samples)."""
 def nested_tensor(tensor_list: _t.Any, *,
-                  dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                  dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                   layout: _layout | None = None, device: _device | _b.str | _b.int | None = None,
                   requires_grad: _b.bool = False, pin_memory: _b.bool = False) -> NestedTensor:
     """Return a nested tensor of copies of samples, without their history."""

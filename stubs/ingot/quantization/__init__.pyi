@@ -4,7 +4,7 @@
 
 import builtins as _b
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
 from ingot import qscheme as _qscheme
@@ -161,7 +161,7 @@ class FixedQParamsObserver(ObserverBase):
     scale: _Tensor
     zero_point: _Tensor
     def __init__(self, scale: _b.float, zero_point: _t.Any,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ..., qscheme: _b.str = ...,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ..., qscheme: _b.str = ...,
                  quant_min: _t.Any = 0, quant_max: _t.Any = 255, is_dynamic: _b.bool = False, **kwargs: _t.Any) -> None: ...
     def calculate_qparams(self, **kwargs: _t.Any) -> _b.tuple[_t.Any, ...]:
         """Return (scale, zero_point)."""
@@ -229,17 +229,16 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 class NoopObserver(ObserverBase):
     """Observer that records nothing. `custom_op_name` is kept for programs that look for it."""
     custom_op: _b.str
-    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
-                 custom_op_name: _b.str = '') -> None: ...
+    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ..., custom_op_name: _b.str = '') -> None: ...
     def calculate_qparams(self, **kwargs: _t.Any) -> _t.Any:
         """Raise: there is no range."""
     def forward(self, x: _t.Any) -> _Tensor: ...
 
 class ObserverBase(_Module):
     """Module that observes its inputs and derives a scale and zero point."""
-    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]
+    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]
     is_dynamic: _b.bool
-    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any], is_dynamic: _b.bool = False) -> None: ...
+    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], is_dynamic: _b.bool = False) -> None: ...
     def calculate_qparams(self, **kwargs: _t.Any) -> _t.Any:
         """Return (scale, zero point)."""
     def forward(self, x: _t.Any) -> _Tensor: ...
@@ -291,7 +290,7 @@ class PlaceholderObserver(ObserverBase):
     qscheme: _t.Any
     quant_max: _t.Any
     quant_min: _t.Any
-    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  custom_op_name: _b.str = '', compute_dtype: _t.Any = None, quant_min: _t.Any = None,
                  quant_max: _t.Any = None, qscheme: _t.Any = None, eps: _t.Any = None, is_dynamic: _b.bool = False) -> None: ...
     def calculate_qparams(self, **kwargs: _t.Any) -> _t.Any:
@@ -348,7 +347,7 @@ class QuantWrapper(_Module):
 class RecordingObserver(ObserverBase):
     """Observer that keeps copies of all its inputs for inspection."""
     tensor_val: _b.list[_t.Any]
-    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...) -> None: ...
+    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...) -> None: ...
     def calculate_qparams(self, **kwargs: _t.Any) -> _t.Any:
         """Raise: there is no range."""
     def forward(self, x: _t.Any) -> _Tensor: ...
@@ -367,7 +366,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     quant_max: _t.Any
     quant_min: _t.Any
     reduce_range: _b.bool
-    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+    def __init__(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                  qscheme: _t.Any = None, reduce_range: _b.bool = False, quant_min: _t.Any = None,
                  quant_max: _t.Any = None, factory_kwargs: _t.Any = None, eps: _b.float = 1.1920928955078125e-07,
                  is_dynamic: _b.bool = False, **others: _t.Any) -> None: ...
@@ -427,7 +426,7 @@ def qconfig_equals(q1: _t.Any, q2: _t.Any) -> _b.bool:
 def quantize(model: _Module, run_fn: _t.Any, run_args: _t.Any, mapping: _t.Any = None, inplace: _b.bool = False) -> _Module:
     """Run prepare, run_fn(model, *run_args), and convert."""
 def quantize_dynamic(model: _Module, qconfig_spec: _t.Any = None,
-                     dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+                     dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                      mapping: _t.Any = None, inplace: _b.bool = False) -> _Module:
     """Return a model in evaluation mode with int8 weights in linear and recurrent modules; the model itself with
     `inplace`."""

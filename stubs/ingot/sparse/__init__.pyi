@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import device as _device
 from ingot import dtype as _dtype
@@ -72,7 +72,7 @@ class SparseTensor(_Tensor):
     def backward(self, gradient: _Tensor | None = None, retain_graph: _b.bool | None = None,
                  create_graph: _b.bool = False, inputs: _t.Any = None) -> None:
         """Add the gradients of this tensor to the `.grad` of its leaves."""
-    def become(self, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _t.Any:
+    def become(self, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _t.Any:
         """Take over the entries of another tensor of its layout. Values that are a leaf stay that leaf, with new numbers."""
     def coo(self) -> _t.Any:
         """Return the same entries in COO layout."""
@@ -99,12 +99,11 @@ class SparseTensor(_Tensor):
     def grad(self, value: _t.Any) -> None: ...
     @_b.property
     def grad_fn(self) -> _t.Any: ...
-    def has_distinct_positions_of(self, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+    def has_distinct_positions_of(self, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
         """Return whether positions are the very same tensors, and distinct."""
-    def has_positions_of(self, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+    def has_positions_of(self, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
         """Return whether the positions are the very same tensors as another tensor's."""
-    @_b.property
-    def imag(self) -> _t.Any: ...
+    imag: _t.Any
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _b.bool:
         """Return False. `memory_format` is ignored: entries are stored in no order of dims."""
     @_b.property
@@ -144,8 +143,7 @@ class SparseTensor(_Tensor):
     def output_nr(self) -> _t.Any: ...
     def parts(self) -> _b.tuple[_t.Any, ...]:
         """Return the parts, and the function that rebuilds the tensor."""
-    @_b.property
-    def real(self) -> _t.Any: ...
+    real: _t.Any
     @_b.property
     def requires_grad(self) -> _t.Any: ...
     @requires_grad.setter
@@ -190,7 +188,7 @@ class check_sparse_tensor_invariants:
     def __exit__(self, *error: _t.Any) -> None: ...
 
 def log_softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return the logarithm of `softmax`."""
 def mm(mat1: _Tensor, mat2: _Tensor, reduce: _b.str = 'sum', *,
        out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
@@ -200,11 +198,11 @@ def sampled_addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, *, beta: _Tensor
                   alpha: _Tensor | _b.complex = 1.0, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return beta * input + alpha * (mat1 @ mat2), computed only at the entries of `input`, a CSR matrix (or batch)."""
 def softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension, over the entries of a sparse tensor alone."""
 def spdiags(diagonals: _t.Any, offsets: _Tensor, shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
             layout: _layout | None = None) -> _t.Any:
     """Return a sparse matrix with rows as its diagonals: element j of each is in column j, at the diagonal's offset."""
 def sum(input: _Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None,
-        dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+        dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Sum all entries, or over dims; the result is sparse while sparse dimensions remain."""

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
 
@@ -45,11 +45,11 @@ def expit(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) 
     """Elementwise sigmoid."""
 def expm1(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Elementwise expm1."""
-def gammainc(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def gammainc(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
     `input` is at most `other`."""
-def gammaincc(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def gammaincc(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
               out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
 def gammaln(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
@@ -75,11 +75,11 @@ def log_ndtr(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = Non
     """Return the logarithm of the standard normal distribution function, accurate in both tails."""
 @_t.overload
 def log_softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return log(softmax(x)) along a dimension."""
 @_t.overload
 def log_softmax(input: _Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return log(softmax(x)) along a dimension."""
 def logit(input: _Tensor, eps: _t.Any = None, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return log(x / (1 - x)). If eps is given, x is limited to [eps, 1 - eps] first; eps wins where the limits cross."""
@@ -130,20 +130,20 @@ def sinc(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -
     """sin(pi x) / (pi x)"""
 @_t.overload
 def softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int], *,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension."""
 @_t.overload
 def softmax(input: _Tensor, *, axis: _b.int | _c.Sequence[_b.int],
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension."""
 def spherical_bessel_j0(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """sin(x) / x, 1 at 0."""
-def xlog1py(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def xlog1py(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return x log(1 + y); 0 where x is 0 (nan where y is nan)."""
-def xlogy(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def xlogy(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
           out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """x log y; 0 where x is 0, unless y is nan."""
-def zeta(input: _Tensor, other: _Tensor | _b.complex | numpy.ndarray[_t.Any, _t.Any], *,
+def zeta(input: _Tensor, other: _Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
          out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return Hurwitz's zeta function: the sum of (other + k) ** -input over k from 0, for input above 1."""

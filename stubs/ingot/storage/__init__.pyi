@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import StorageBase as StorageBase
 from ingot import Tensor as _Tensor
 from ingot import TypedStorage as TypedStorage
@@ -15,7 +15,7 @@ from ingot import UntypedStorage as _UntypedStorage
 from ingot import dtype as _dtype
 from ingot import is_storage as is_storage
 
-class StorageType(_b.type[_t.Any]):
+class StorageType(_b.type):
     """Metaclass of the old storage names: a call makes a TypedStorage, and storages of its dtype are instances."""
     dtype: _dtype
     def __call__(self, data: _t.Any = 0) -> _TypedStorage: ...
@@ -26,7 +26,7 @@ class StorageType(_b.type[_t.Any]):
                   size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 0) -> _TypedStorage:
         """Map the numbers of a file; writes reach it if `shared`."""
 
-def made_of(data: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _Tensor:
+def made_of(data: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _Tensor:
     """Return a tensor of `data` zeros if that is a number, else of its values."""
 def storage(self: _Tensor) -> _TypedStorage:
     """Return the memory of the tensor, counted in elements."""

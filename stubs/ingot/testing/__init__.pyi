@@ -4,7 +4,7 @@
 
 import builtins as _b
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import device as _device
 from ingot import dtype as _dtype
 from ingot import memory_format as _memory_format
@@ -18,7 +18,7 @@ def assert_close(actual: _t.Any, expected: _t.Any, *, allow_subclasses: _b.bool 
                  msg: _t.Any = None) -> None:
     """Raise AssertionError with the largest difference and its place, unless |actual - expected| <= atol + rtol *
     |expected|."""
-def make_tensor(*shape: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any],
+def make_tensor(*shape: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any],
                 device: _device | _b.str | _b.int | None = None, low: _t.Any = None, high: _t.Any = None,
                 requires_grad: _b.bool = False, noncontiguous: _b.bool = False, exclude_zero: _b.bool = False,
                 memory_format: _memory_format | None = None) -> _t.Any:

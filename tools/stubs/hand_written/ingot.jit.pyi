@@ -13,7 +13,7 @@ class _Compiler(_t.Protocol):
 
 class _Tracer(_t.Protocol):
     @_t.overload
-    def __call__(self, func: _Whole, /) -> _Whole: ...
+    def __call__(self, func: _Whole, /) -> _Whole: ...  # type: ignore[overload-overlap]
     @_t.overload
     def __call__(self, func: _c.Callable[_P, _R], /) -> Traced[_P, _R]: ...
 
@@ -40,7 +40,7 @@ class Traced(_t.Generic[_P, _R]):
 
 _Dynamic: _t.TypeAlias = _b.bool | _c.Mapping[_t.Any, _t.Any] | None
 
-@_t.overload
+@_t.overload       # type: ignore[overload-overlap]
 def trace(func: _Whole, example_inputs: _t.Any = None, optimize: _t.Any = None, check_trace: _b.bool = True,
           check_inputs: _t.Any = None, check_tolerance: _b.float = 1e-5, strict: _b.bool = True, *,
           example_kwarg_inputs: _b.dict[_b.str, _t.Any] | None = None, dynamic: _Dynamic = None,

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import device as _device
 from ingot import dtype as _dtype
@@ -13,7 +13,7 @@ from ingot import dtype as _dtype
 def fft(x: _t.Any, /, *, n: _t.Any = None, axis: _b.int | _c.Sequence[_b.int] = -1, norm: _t.Any = 'backward') -> _Tensor:
     """The transform `fft` of arrays of floating dtype."""
 def fftfreq(n: _t.Any, /, *, d: _b.float = 1.0,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
             device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return the frequencies of the elements of an `fft`."""
 def fftn(x: _t.Any, /, *, s: _t.Any = None, axes: _t.Any = None, norm: _t.Any = 'backward') -> _Tensor:
@@ -37,7 +37,7 @@ def irfftn(x: _t.Any, /, *, s: _t.Any = None, axes: _t.Any = None, norm: _t.Any 
 def rfft(x: _t.Any, /, *, n: _t.Any = None, axis: _b.int | _c.Sequence[_b.int] = -1, norm: _t.Any = 'backward') -> _Tensor:
     """The transform `rfft` of arrays of real floating dtype."""
 def rfftfreq(n: _t.Any, /, *, d: _b.float = 1.0,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
              device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return the frequencies of the elements of an `rfft`."""
 def rfftn(x: _t.Any, /, *, s: _t.Any = None, axes: _t.Any = None, norm: _t.Any = 'backward') -> _Tensor:

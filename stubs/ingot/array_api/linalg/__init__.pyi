@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
 from ingot.array_api import matmul as matmul
@@ -48,7 +48,7 @@ def svd(x: _t.Any, /, *, full_matrices: _b.bool = True) -> _Tensor:
 def svdvals(x: _t.Any, /) -> _Tensor:
     """Return the singular values."""
 def trace(x: _t.Any, /, *, offset: _t.Any = 0,
-          dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+          dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return the sums of the diagonals of matrices."""
 def vector_norm(x: _t.Any, /, *, axis: _b.int | _c.Sequence[_b.int] | None = None, keepdims: _b.bool = False,
                 ord: _t.Any = 2) -> _Tensor:

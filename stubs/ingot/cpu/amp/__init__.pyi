@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import GradScaler as _GradScaler
 from ingot import autocast as _autocast
 from ingot import dtype as _dtype
@@ -19,7 +19,7 @@ class GradScaler(_GradScaler):
 
 class autocast(_autocast):
     """Same as `ingot.amp.autocast("cpu", ...)`."""
-    def __init__(self, enabled: _b.bool = True, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, enabled: _b.bool = True, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  cache_enabled: _b.bool = True) -> None: ...
     def __call__(self, fn: _Decorated) -> _Decorated: ...
     def __enter__(self) -> _t.Any: ...

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import dtype as _dtype
 from ingot.cuda import CUDAGraph as CUDAGraph
 from ingot.cuda import CUDAGraph as _CUDAGraph
@@ -20,7 +20,7 @@ class Draws:
     keys: _b.list[_t.Any]
     started: _b.dict[_t.Any, _t.Any]
     def __init__(self, device: _b.int, generators: _t.Any) -> None: ...
-    def array_of(self, key: numpy.ndarray[_t.Any, _t.Any]) -> _DeviceArray:
+    def array_of(self, key: _np.ndarray[_t.Any, _t.Any]) -> _DeviceArray:
         """Return the memory of a key that was just drawn, for every replay."""
     def finish(self) -> None:
         """Rewind the generators after the capture, in which nothing was drawn yet."""
@@ -30,7 +30,7 @@ class Draws:
         """Write the next keys for the graph, in the current stream."""
     def rewind(self, places: _b.dict[_t.Any, _t.Any]) -> None:
         """Take back a `renew` that nothing was launched for."""
-    def takes(self, a: numpy.ndarray[_t.Any, _t.Any]) -> _b.bool:
+    def takes(self, a: _np.ndarray[_t.Any, _t.Any]) -> _b.bool:
         """Return whether a host array looks like a key, if there are generators."""
 
 def between_captures(device: _b.int, wait: _c.Callable[..., _t.Any]) -> None:
@@ -61,11 +61,11 @@ class _DeviceArray:
     def __getitem__(self, key: _t.Any) -> _DeviceArray:
         """Return a part of the same memory, by ints, slices and an Ellipsis."""
     def __init__(self, kind: _b.str, memory: _t.Any, shape: _t.Any,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any], strides: _t.Any = None,
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], strides: _t.Any = None,
                  offset: _t.Any = 0, base: _t.Any = None) -> None: ...
     def __len__(self) -> _b.int: ...
     def __setitem__(self, key: _t.Any, value: _t.Any) -> None: ...
-    def astype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any], copy: _b.bool = True,
+    def astype(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], copy: _b.bool = True,
                **_: _t.Any) -> _DeviceArray:
         """Return the elements in another dtype, on the same device."""
     @_b.property
@@ -82,7 +82,7 @@ class _DeviceArray:
     @_b.property
     def itemsize(self) -> _b.int: ...
     def look(self, shape: _t.Any, strides: _t.Any, offset: _t.Any = 0,
-             dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _DeviceArray:
+             dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _DeviceArray:
         """Return another array over the same memory; strides and the further offset are in bytes."""
     def max(self) -> _t.Any:
         """Return the largest element as a Python number."""
@@ -92,7 +92,7 @@ class _DeviceArray:
     def nbytes(self) -> _b.int: ...
     @_b.property
     def ndim(self) -> _b.int: ...
-    def numpy(self) -> numpy.ndarray[_t.Any, _t.Any]:
+    def numpy(self) -> _np.ndarray[_t.Any, _t.Any]:
         """Return the elements in host memory."""
     @_b.property
     def pointer(self) -> _b.int: ...
@@ -101,7 +101,7 @@ class _DeviceArray:
     def size(self) -> _b.int: ...
     def tolist(self) -> _t.Any: ...
     def transpose(self, *dims: _t.Any) -> _DeviceArray: ...
-    def view(self, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any]) -> _DeviceArray:
+    def view(self, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any]) -> _DeviceArray:
         """Return the same bits as another dtype."""
     def viewed(self, op: _t.Any, params: _b.dict[_t.Any, _t.Any]) -> _DeviceArray:
         """Return the result of a view operator; a copy where strides cannot express it."""

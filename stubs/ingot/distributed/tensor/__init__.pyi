@@ -4,7 +4,7 @@
 
 import builtins as _b
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
 from ingot import layout as _layout
@@ -120,12 +120,12 @@ def distribute_tensor(tensor: _t.Any, device_mesh: _t.Any = None, placements: _t
                       src_data_rank: _t.Any = 0) -> DTensor:
     """Return a tensor (all of it) sharded over a mesh, with the values of the first process. With `src_data_rank=None` each
     process takes its part of its own values, without communication."""
-def empty(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def empty(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, requires_grad: _b.bool = False, device_mesh: _t.Any = None,
           placements: _t.Any = None) -> DTensor:
     """Return a sharded tensor without defined values (ingot writes zeros)."""
 def full(size: _t.Any, fill_value: _t.Any, *,
-         dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+         dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          layout: _layout | None = None, requires_grad: _b.bool = False, device_mesh: _t.Any = None,
          placements: _t.Any = None) -> DTensor:
     """Return a sharded tensor of one number."""
@@ -139,19 +139,19 @@ def local_map(func: _t.Any = None, out_placements: _t.Any = None, in_placements:
               in_grad_placements: _t.Any = None, device_mesh: _t.Any = None, *,
               redistribute_inputs: _b.bool = False) -> _t.Any:
     """Return a function that calls func with the local parts of its DTensors, and returns DTensors."""
-def ones(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def ones(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          layout: _layout | None = None, requires_grad: _b.bool = False, device_mesh: _t.Any = None,
          placements: _t.Any = None) -> DTensor:
     """Return sharded ones."""
-def rand(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def rand(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
          layout: _layout | None = None, requires_grad: _b.bool = False, device_mesh: _t.Any = None,
          placements: _t.Any = None) -> DTensor:
     """Return sharded uniform numbers in [0, 1), the same as one process would draw."""
-def randn(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def randn(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, requires_grad: _b.bool = False, device_mesh: _t.Any = None,
           placements: _t.Any = None) -> DTensor:
     """Return sharded normal numbers, the same as one process would draw."""
-def zeros(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+def zeros(*size: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
           layout: _layout | None = None, requires_grad: _b.bool = False, device_mesh: _t.Any = None,
           placements: _t.Any = None) -> DTensor:
     """Return sharded zeros."""

@@ -4,14 +4,14 @@
 
 import builtins as _b
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
 
 def init_reductions() -> None:
     """Make multiprocessing send tensors as shared memory, if the platform has it."""
 def rebuild_tensor(cls: _t.Any, block: _t.Any, storage: _t.Any,
-                   dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any], window: _t.Any,
+                   dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], window: _t.Any,
                    requires_grad: _b.bool, state: _t.Any) -> _t.Any:
     """Return the receiver's tensor over the same memory."""
 def reduce_block(block: _SharedBlock) -> _b.tuple[_t.Any, ...]:
@@ -28,8 +28,8 @@ class _SharedBlock:
     def __del__(self) -> None: ...
     def __init__(self, fd: _b.int) -> None: ...
     def array(self, shape: _t.Any,
-              dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any],
-              offset: _b.int = 0, strides: _t.Any = None) -> numpy.ndarray[_t.Any, _t.Any]:
+              dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any], offset: _b.int = 0,
+              strides: _t.Any = None) -> _np.ndarray[_t.Any, _t.Any]:
         """Return an array over the block's memory."""
     def forget_file(self) -> None:
         """Close the file descriptor: the memory stays, but no further process can map it."""

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import device as _device
 from ingot import dtype as _dtype
 from ingot.nn import MultiheadAttention as MultiheadAttention
@@ -23,7 +23,7 @@ class SDPBackend(_enum.IntEnum):
     OVERRIDEABLE = 4
 
 def causal_mask(size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None,
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None,
                 device: _device | _b.str | _b.int | None = None) -> _t.Any:
     """Return zeros where a step may attend (itself and before), -inf elsewhere."""
 def sdpa_kernel(backends: _t.Any, set_priority: _b.bool = False) -> _t.Any:

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import avg_pool1d as avg_pool1d
 from ingot import channel_shuffle as _channel_shuffle
@@ -216,7 +216,7 @@ def local_response_norm(input: _Tensor, size: _t.SupportsIndex | _c.Sequence[_t.
                         k: _t.Any = 1.0) -> _Tensor:
     """Divide each element by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
 def log_softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None,
-                dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+                dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return log(softmax(x)) along a dimension."""
 def logsigmoid(input: _Tensor, *, out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return log(sigmoid(x))."""
@@ -360,10 +360,10 @@ def soft_margin_loss(input: _Tensor, target: _Tensor, size_average: _b.bool | No
                      reduce: _t.Any = None, reduction: _b.str = 'mean') -> _Tensor:
     """Return log(1 + exp(-target * input))."""
 def softmax(input: _Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Tensor:
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Tensor:
     """Return exp(x) / sum(exp(x)) along a dimension."""
 def softmin(input: _Tensor, dim: _b.int | _c.Sequence[_b.int] | None = None,
-            dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None, *,
+            dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None, *,
             axis: _b.int | _c.Sequence[_b.int] | None = None) -> _Tensor:
     """Return softmax of -x."""
 def softplus(input: _Tensor, beta: _Tensor | _b.complex = 1, threshold: _t.Any = 20, *,

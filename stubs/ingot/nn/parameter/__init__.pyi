@@ -4,7 +4,7 @@
 
 import builtins as _b
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import device as _device
 from ingot import dtype as _dtype
@@ -32,7 +32,7 @@ class UninitializedTensorMixin:
     @_b.property
     def is_meta(self) -> _t.Any: ...
     def materialize(self, shape: _t.Any, device: _device | _b.str | _b.int | None = None,
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> None:
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> None:
         """Allocate the tensor with a shape; the module fills it."""
 
 def is_lazy(t: _t.Any) -> _b.bool:

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import device as _device
 from ingot import dtype as _dtype
@@ -30,7 +30,7 @@ class Conv1d(_Conv1d):
                  dilation: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 1, groups: _b.int = 1,
                  bias: _b.bool = True, padding_mode: _b.str = 'zeros', qconfig: _t.Any = None,
                  device: _device | _b.str | _b.int | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> None: ...
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> None: ...
     def folded(self) -> _b.tuple[_t.Any, ...]:
         """Return (weight, bias) of evaluation mode, with the weight rounded."""
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -55,7 +55,7 @@ class Conv2d(_Conv2d):
                  dilation: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 1, groups: _b.int = 1,
                  bias: _b.bool = True, padding_mode: _b.str = 'zeros', qconfig: _t.Any = None,
                  device: _device | _b.str | _b.int | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> None: ...
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> None: ...
     def folded(self) -> _b.tuple[_t.Any, ...]:
         """Return (weight, bias) of evaluation mode, with the weight rounded."""
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -80,7 +80,7 @@ class Conv3d(_Conv3d):
                  dilation: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] = 1, groups: _b.int = 1,
                  bias: _b.bool = True, padding_mode: _b.str = 'zeros', qconfig: _t.Any = None,
                  device: _device | _b.str | _b.int | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> None: ...
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> None: ...
     def folded(self) -> _b.tuple[_t.Any, ...]:
         """Return (weight, bias) of evaluation mode, with the weight rounded."""
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -136,7 +136,7 @@ class Linear(_Linear):
     weight_fake_quant: _t.Any
     def __init__(self, in_features: _b.int, out_features: _b.int, bias: _b.bool = True, qconfig: _t.Any = None,
                  device: _device | _b.str | _b.int | None = None,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> None: ...
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> None: ...
     def folded(self) -> _b.tuple[_t.Any, ...]:
         """Return (weight, bias) of evaluation mode, with the weight rounded."""
     def forward(self, input: _Tensor) -> _Tensor: ...

@@ -4,7 +4,6 @@
 
 import builtins as _b
 import typing as _t
-import numpy
 from ingot import layout as _layout
 from ingot.utils.tensorboard import summary as summary
 from ingot.utils.tensorboard import writer as writer

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import device as _device
 from ingot import dtype as _dtype
 from ingot.nn import Bilinear as Bilinear
@@ -19,5 +19,5 @@ from ingot.nn.modules import NonDynamicallyQuantizableLinear as NonDynamicallyQu
 
 def empty_parameter(shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex],
                     device: _device | _b.str | _b.int | None = None,
-                    dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] | None = None) -> _Parameter:
+                    dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] | None = None) -> _Parameter:
     """Return an uninitialised parameter."""

@@ -5,7 +5,7 @@
 import builtins as _b
 import collections.abc as _c
 import typing as _t
-import numpy
+import numpy as _np
 from ingot import Tensor as _Tensor
 from ingot import dtype as _dtype
 from ingot.nn import GRU as _GRU
@@ -19,7 +19,7 @@ class GRU(_GRU):
     """Gated recurrent units with int8 weights."""
     bias: _t.Any
     register_buffer: _c.Callable[..., _t.Any]
-    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  **kwargs: _t.Any) -> None: ...
     @_b.classmethod
     def from_float(cls, mod: _t.Any) -> _t.Any:
@@ -33,7 +33,7 @@ class GRUCell(_GRUCell):
     bias_hh: _t.Any
     bias_ih: _t.Any
     register_buffer: _c.Callable[..., _t.Any]
-    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  **kwargs: _t.Any) -> None: ...
     def forward(self, input: _Tensor, hx: _t.Any = None) -> _Tensor:
         """Return the next state, or states."""
@@ -47,7 +47,7 @@ class LSTM(_LSTM):
     """Long short-term memory with int8 weights."""
     bias: _t.Any
     register_buffer: _c.Callable[..., _t.Any]
-    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  **kwargs: _t.Any) -> None: ...
     @_b.classmethod
     def from_float(cls, mod: _t.Any) -> _t.Any:
@@ -61,7 +61,7 @@ class LSTMCell(_LSTMCell):
     bias_hh: _t.Any
     bias_ih: _t.Any
     register_buffer: _c.Callable[..., _t.Any]
-    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  **kwargs: _t.Any) -> None: ...
     def forward(self, input: _Tensor, hx: _t.Any = None) -> _Tensor:
         """Return the next state, or states."""
@@ -79,7 +79,7 @@ class Linear(_Module):
     scale: _t.Any
     weight_int8: _t.Any
     def __init__(self, in_features: _b.int, out_features: _b.int, bias_: _b.bool = True,
-                 dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...) -> None: ...
+                 dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...) -> None: ...
     def bias(self) -> _t.Any: ...
     def extra_repr(self) -> _b.str: ...
     def forward(self, input: _Tensor) -> _Tensor: ...
@@ -96,7 +96,7 @@ class RNNCell(_RNNCell):
     bias_hh: _t.Any
     bias_ih: _t.Any
     register_buffer: _c.Callable[..., _t.Any]
-    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | numpy.dtype[_t.Any] = ...,
+    def __init__(self, *args: _t.Any, dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                  **kwargs: _t.Any) -> None: ...
     def forward(self, input: _Tensor, hx: _t.Any = None) -> _Tensor:
         """Return the next state, or states."""

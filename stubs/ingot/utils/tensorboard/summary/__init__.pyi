@@ -4,15 +4,15 @@
 
 import builtins as _b
 import typing as _t
-import numpy
+import numpy as _np
 
-def audio(tag: _b.str, sound: numpy.ndarray[_t.Any, _t.Any], rate: _b.int) -> _b.bytes:
+def audio(tag: _b.str, sound: _np.ndarray[_t.Any, _t.Any], rate: _b.int) -> _b.bytes:
     """Return the summary of a sound."""
 def edges(bins: _t.Any) -> _b.object:
     """Return bins for `np.histogram`: TensorFlow's grow by a tenth from 1e-12 on, on both sides of zero."""
 def graph(nodes: _t.Any) -> _b.bytes:
     """Return a graph of (name, operator, inputs, shapes of the results)."""
-def histogram(tag: _b.str, values: numpy.ndarray[_t.Any, _t.Any], bins: _b.str = 'tensorflow',
+def histogram(tag: _b.str, values: _np.ndarray[_t.Any, _t.Any], bins: _b.str = 'tensorflow',
               max_bins: _b.int | None = None) -> _b.bytes:
     """Return the summary of a distribution of finite values."""
 def histogram_raw(tag: _t.Any, low: _t.Any, high: _t.Any, count: _t.Any, total: _t.Any, squares: _t.Any,
@@ -21,11 +21,11 @@ def histogram_raw(tag: _t.Any, low: _t.Any, high: _t.Any, count: _t.Any, total: 
 def hparams(hparam_dict: _b.dict[_t.Any, _t.Any], metric_dict: _t.Any,
             hparam_domain_discrete: _b.dict[_t.Any, _t.Any] | None = None) -> _b.list[_t.Any]:
     """Return the three summaries of hyperparameters: all that exist, those of this run, and its end."""
-def image(tag: _b.str, picture: numpy.ndarray[_t.Any, _t.Any], dataformats: _b.str) -> _b.bytes:
+def image(tag: _b.str, picture: _np.ndarray[_t.Any, _t.Any], dataformats: _b.str) -> _b.bytes:
     """Return the summary of a picture."""
 def layout(charts: _b.dict[_t.Any, _t.Any]) -> _b.bytes:
     """Return the layout of charts: {category: {title: ["Multiline" or "Margin", [tags]]}}."""
-def pr_curve(tag: _b.str, labels: numpy.ndarray[_t.Any, _t.Any], predictions: numpy.ndarray[_t.Any, _t.Any],
+def pr_curve(tag: _b.str, labels: _np.ndarray[_t.Any, _t.Any], predictions: _np.ndarray[_t.Any, _t.Any],
              num_thresholds: _b.int, weights: _t.Any = None) -> _b.bytes:
     """Return precision and recall of predictions from 0 to 1, at thresholds between."""
 def pr_curve_raw(tag: _t.Any, tp: _t.Any, fp: _t.Any, tn: _t.Any, fn: _t.Any, precision: _t.Any,
