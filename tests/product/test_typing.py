@@ -35,14 +35,14 @@ def run(*command, path="", **options):
     return subprocess.run([*map(str, command)], capture_output=True, text=True, env=environment, **options)
 
 
-def hook(folder, source, name) -> Path:
-    """Return the wheel that a hook of the build backend makes from a copy of the source."""
+def hook(folder, source, name, pattern="*.whl") -> Path:
+    """Return the archive that a hook of the build backend makes from a copy of the source."""
     folder.mkdir()
     code = f"import backend; print(backend.{name}({str(folder)!r}))"
     done = run(sys.executable, "-c", code, cwd=source, path=source / "tools" / "packaging")
     assert done.returncode == 0, done.stdout + done.stderr
-    wheel, = folder.glob("*.whl")
-    return wheel
+    archive, = folder.glob(pattern)
+    return archive
 
 
 @pytest.fixture(scope="module")
@@ -138,11 +138,18 @@ def test_the_wheel_has_a_stub_for_each_public_path(installed):
     packages = installed[1]
     for path in ["", *public_paths()]:
         assert (packages / "ingot" / path.replace(".", "/") / "__init__.pyi").exists(), path
-    assert (packages / "ingot" / "py.typed").exists()
+    assert (packages / "ingot" / "py.typed").exists() and not (packages / "ingot" / "stubs").exists()
     listed = next(packages.glob("ingot-*.dist-info/RECORD")).read_text().splitlines()
     files = {line.rpartition(",")[0].rpartition(",")[0] for line in listed}
     assert files == {p.relative_to(packages).as_posix() for p in packages.rglob("*") if p.is_file() and p.name != "others.pth"
                      and "__pycache__" not in p.parts}
+
+
+def test_a_source_archive_has_what_a_build_needs(source, tmp_path):
+    shutil.unpack_archive(hook(tmp_path / "archive", source, "build_sdist", "*.tar.gz"), tmp_path)
+    unpacked, = tmp_path.glob("ingot-*")
+    with zipfile.ZipFile(hook(tmp_path / "wheel", unpacked, "build_wheel")) as wheel:
+        assert {"ingot/nn/__init__.pyi", "ingot/py.typed", "ingot/__init__.py"} <= {*wheel.namelist()}
 
 
 def test_an_editable_install_gives_checkers_the_stubs_and_programs_the_source(source, tmp_path):

@@ -301,8 +301,9 @@ def to_onnx(fn: _t.Any, example_inputs: _t.Any, path: _t.Any = None, *, opset: _
     """Write what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written
     to."""
 
-@_t.overload       # type: ignore[overload-overlap]
-def trace(func: _Whole, example_inputs: _t.Any = None, optimize: _t.Any = None, check_trace: _b.bool = True,
+@_t.overload
+def trace(func: _Whole, example_inputs: _t.Any = None,  # type: ignore[overload-overlap]
+          optimize: _t.Any = None, check_trace: _b.bool = True,
           check_inputs: _t.Any = None, check_tolerance: _b.float = 1e-5, strict: _b.bool = True, *,
           example_kwarg_inputs: _b.dict[_b.str, _t.Any] | None = None, dynamic: _Dynamic = None,
           fullgraph: _b.bool = False) -> _Whole: ...

@@ -40,8 +40,9 @@ class Traced(_t.Generic[_P, _R]):
 
 _Dynamic: _t.TypeAlias = _b.bool | _c.Mapping[_t.Any, _t.Any] | None
 
-@_t.overload       # type: ignore[overload-overlap]
-def trace(func: _Whole, example_inputs: _t.Any = None, optimize: _t.Any = None, check_trace: _b.bool = True,
+@_t.overload
+def trace(func: _Whole, example_inputs: _t.Any = None,  # type: ignore[overload-overlap]
+          optimize: _t.Any = None, check_trace: _b.bool = True,
           check_inputs: _t.Any = None, check_tolerance: _b.float = 1e-5, strict: _b.bool = True, *,
           example_kwarg_inputs: _b.dict[_b.str, _t.Any] | None = None, dynamic: _Dynamic = None,
           fullgraph: _b.bool = False) -> _Whole: ...
