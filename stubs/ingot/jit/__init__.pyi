@@ -100,8 +100,6 @@ class Model:
         """Return the graph of a variant after the passes for all machines: its inputs are the model's, then weights."""
     @_b.property
     def inputs(self) -> _b.tuple[_t.Any, ...]: ...
-    def line_text(self, line: _t.Any) -> _b.str:
-        """Return a user's line (file, number) with its text, for messages."""
     def named_weights(self) -> _b.tuple[_t.Any, ...]: ...
     def needs_python(self, sizes: _t.Any) -> ExportError:
         """Return the error for a graph that needs Python, with the names of the operators that need it."""
