@@ -23,6 +23,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Programs of ingot's own repository, which call ingot as users do.
 _PROGRAMS = frozenset(("benchmarks", "demo", "examples", "tests", "tools"))
 _STDLIB = os.path.dirname(os.__file__) + os.sep
+_STARTER = "<frozen runpy>"       # `python -m`
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 _BETWEEN = frozenset(("concurrent.futures.thread", "contextlib", "functools", "threading"))
 _RAISES = frozenset((opmap["RAISE_VARARGS"], opmap["RERAISE"]))
@@ -48,6 +49,8 @@ def is_own_module(name: str) -> bool:
 def is_own(frame: types.FrameType) -> bool:
     """Return whether a frame is ingot's."""
     name = frame.f_globals.get("__name__")
+    if name == "__main__":              # `python -m ingot.as_torch` runs the user's program
+        name = getattr(frame.f_globals.get("__spec__"), "name", None)
     return name.__class__ is str and is_own_module(name)
 
 
@@ -148,10 +151,13 @@ def is_user(entry) -> bool:
 
 
 def users_part(trace) -> types.TracebackType | None:
-    """Return a traceback without ingot's frames, and without those of libraries that ingot called."""
-    kept, inside, changed = [], False, False
+    """Return a traceback without ingot's frames, those of libraries that ingot called, and those that started ingot."""
+    kept: list = []
+    inside = changed = False
     for entry in entries_of(trace):
         if is_own(entry.tb_frame) or (inside and is_library(entry.tb_frame)):
+            while not inside and kept and kept[-1].tb_frame.f_code.co_filename == _STARTER:
+                kept.pop()
             inside = changed = True
         else:
             kept.append(entry)

@@ -43,7 +43,7 @@ th[aria-sort=ascending] button::after { content: "\\2191"; opacity: 1 }
 th[aria-sort=descending] button::after { content: "\\2193"; opacity: 1 }
 th, td { border-bottom: 1px solid var(--line) } td { padding: 5px 10px; text-align: right; white-space: nowrap }
 tbody tr:last-child td { border-bottom: 0 } tbody tr:hover td { background: var(--soft) }
-.t { text-align: left } .clip { max-width: 280px; overflow: hidden; text-overflow: ellipsis }
+.t { text-align: left } .clip { max-width: 200px; overflow: hidden; text-overflow: ellipsis }
 td.name { position: sticky; left: 0; background: var(--paper); max-width: min(300px, 44vw); overflow: hidden;
           text-overflow: ellipsis; font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; font-size: 12px }
 .share { display: inline-block; width: 64px; height: 8px; border-radius: 4px; background: var(--line); margin-right: 8px }
@@ -114,8 +114,9 @@ class Anchors:
 
 # The steps that run.
 
-_COLUMNS = ("#", "name", "time", "share", "operations", "calls", "over", "GB/s", "GFLOP/s", "of roofline", "bytes", "flops",
-            "modules", "lines")
+# What tells most comes first: a narrow window shows the first columns, and scrolls to the others.
+_COLUMNS = ("#", "name", "time", "share", "lines", "operations", "over", "calls", "of roofline", "GB/s", "GFLOP/s", "bytes",
+            "flops", "modules")
 _TEXT = frozenset(("name", "operations", "over", "modules", "lines"))
 _ASCENDING = _TEXT | {"#"}       # the order that the first click gives
 
@@ -146,10 +147,10 @@ def _row(i, row, share, anchors):
     bar = f"<span class=share><i style='width:{percent:.1f}%'></i></span><b>{percent:.1f} %</b>"
     return "<tr>" + "".join([
         _number(i, str(i)), f"<td class='t name' title='{markup(w.name)}'>{name}</td>",
-        _number(each, time_text(each)), _number(share if row.calls else 0, bar), _words(w.ops),
-        _number(row.calls, f"{row.calls:,}"), _words(w.over), _rate(w.bytes_moved, each), _rate(w.flops, each),
-        _number(roofline or 0, f"{100 * (roofline or 0):.1f} %"), _number(w.bytes_moved, f"{w.bytes_moved:,}"),
-        _number(w.flops, f"{w.flops:,}"), _words(", ".join(w.modules)), f"<td class='t clip'>{lines}</td>"]) + "</tr>"
+        _number(each, time_text(each)), _number(share if row.calls else 0, bar), f"<td class='t clip'>{lines}</td>",
+        _words(w.ops), _words(w.over), _number(row.calls, f"{row.calls:,}"),
+        _number(roofline or 0, f"{100 * (roofline or 0):.1f} %"), _rate(w.bytes_moved, each), _rate(w.flops, each),
+        _number(w.bytes_moved, f"{w.bytes_moved:,}"), _number(w.flops, f"{w.flops:,}"), _words(", ".join(w.modules))]) + "</tr>"
 
 
 def _words(text):

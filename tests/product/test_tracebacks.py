@@ -481,3 +481,10 @@ def test_warnings_find_the_users_line_themselves():
             elif called == "warn":
                 assert not levels, f"{path}:{node.lineno}"
     assert "stacklevel" not in warn.__code__.co_varnames
+
+
+@pytest.mark.parametrize("program", ["import torch\ntorch.ones(2, 3) @ torch.ones(2, 3)\n", "import not_there\n"])
+def test_a_program_under_as_torch_shows_its_lines_alone(tmp_path, program):
+    file = written(tmp_path, "program", program)
+    text = run("-m", "ingot.as_torch", file)
+    assert [name for name, _ in lines_of(text)] == [str(file)], text
