@@ -98,15 +98,15 @@ def explained_init(cls: type) -> None:
         return
 
     @wraps(init)
-    def constructs(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs):        # (a trace knows by the name of the code that an object is new)
         try:
             init(self, *args, **kwargs)
         except TypeError as error:
             kind = type(self)
-            explain_call(error, init, (self, *args), kwargs, kind.__name__ if kind.__init__ is constructs else cls.__name__)
+            explain_call(error, init, (self, *args), kwargs, kind.__name__ if kind.__init__ is __init__ else cls.__name__)
             raise
 
-    cls.__init__ = door(constructs)       # type: ignore[misc]
+    cls.__init__ = door(__init__)       # type: ignore[misc]
 
 
 def explain_constructors(*spaces: dict) -> None:

@@ -15,7 +15,6 @@ import dis
 import sys
 import types
 import warnings
-import weakref
 from functools import cache, lru_cache
 from typing import Any
 
@@ -79,7 +78,7 @@ def give_methods_doors(cls: type) -> None:
                 door(getattr(value, "__func__", value))
 
 
-_finished: weakref.WeakSet = weakref.WeakSet()
+_finished: set[type] = set()
 _WITHOUT = frozenset(("__getattr__", "__getattribute__", "__del__"))        # `hasattr` calls the first two, and must stay quick
 
 

@@ -12,6 +12,7 @@ import builtins
 
 import numpy as np
 
+from ...ir.doors import door
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import Names
 from ..bytecode.stack import NO_EFFECT, Walk, builds_container, instructions_of, position_of
@@ -23,7 +24,7 @@ _CALLER = f"{__package__.rpartition('.')[0]}.tracing.recorded_call"         # th
 _FIRST_UNSHARED = 257                    # Python shares smaller ints
 
 
-_READERS = {how: getattr(method, "_asks_for", method).__code__ for how, method in (
+_READERS = {how: door(getattr(method, "_asks_for", method)).__code__ for how, method in (
     ("float", Tensor.__float__), ("int", Tensor.__int__), ("numpy", Tensor.numpy), ("tolist", Tensor.tolist))}
 _SAVED_AS: dict = {        # type of a value -> the tensor that is saved for it
     float: lambda t: as_number(t, float), int: lambda t: as_number(t, int), np.ndarray: Tensor.detach,

@@ -136,7 +136,7 @@ _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
 _MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
           "the default device", "the switches of ingot")
-_MODE_SETTERS = frozenset([f.__code__ for f in (       # those that need no `with` block
+_MODE_SETTERS = frozenset([door(f).__code__ for f in (       # those that need no `with` block
     grad_mode.set_grad_enabled.__init__, grad_mode.no_grad.__enter__, set_default_dtype, set_default_device)])
 _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],

@@ -11,6 +11,7 @@ import sys
 import types
 from typing import Any
 
+from ...ir.doors import door
 from ...ir.symbols.symbolic import is_symbol, pinned
 from ...runtime.core.tensor import Size
 from ...runtime.state.mode import tls
@@ -24,7 +25,7 @@ _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC", "CONV
 _CALLS = frozenset(("PRECALL", "CALL"))
 _TEXT_FUNCTIONS = (str, repr, format, str.format)
 _HAS_PRECALL = sys.version_info < (3, 12)
-_WRITERS = frozenset((Size.__repr__.__code__,))         # code of ingot that only puts texts of numbers together
+_WRITERS = frozenset((door(Size.__repr__).__code__,))         # code of ingot that only puts texts of numbers together
 _LOGGING = [getattr(logging.Logger, name) for name in ("debug", "info", "warning", "error", "critical")]
 _GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR     # they return values in other ways
 

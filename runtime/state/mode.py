@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.doors import door
 from .recorder import OperatorEvents, Recorder
 
 
@@ -139,13 +140,13 @@ def set_default_dtype(d) -> None:
 def computes_with_numbers(function):
     """Mark a function that takes lazy scalars as the numbers themselves while a call is recorded; its comprehensions do, too.
     """
-    OPEN_READERS.update(_code_in(function.__code__))
+    OPEN_READERS.update(_code_in(door(function).__code__))          # (a later door would change the code)
     return function
 
 
 def hands_on_number(function):
     """Mark a function that only returns a number which it reads: while a call is recorded, its caller counts as the reader."""
-    HANDING_READERS.add(function.__code__)
+    HANDING_READERS.add(door(function).__code__)
     return function
 
 

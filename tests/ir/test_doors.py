@@ -20,7 +20,8 @@ from ingot.ir.doors import door, with_door
 from ingot.ir.tracebacks import is_own_module, left
 from ingot.jit.python_state import call_policy
 from ingot.jit.recorder import record
-from ingot.jit.side_effects import writes
+from ingot.jit.side_effects import unread_texts, writes
+from ingot.runtime.state import mode
 
 SOURCE = '''
 def plain(n):
@@ -166,3 +167,5 @@ def test_every_public_function_has_a_door():
     set_dtype = ingot.set_default_dtype
     assert getattr(set_dtype, "_asks_for", set_dtype).__code__ in call_policy._MODE_SETTERS
     assert ingot.no_grad.__enter__.__code__ in call_policy._MODE_SETTERS
+    assert ingot.amp.GradScaler.get_scale.__code__ in mode.HANDING_READERS
+    assert ingot.Size.__repr__.__code__ in unread_texts._WRITERS
