@@ -106,8 +106,10 @@ def sizes(model, batch, others) -> dict:
     found = dict.fromkeys(model.signature.dims, 16) | {model.signature.dims[0]: batch}
     for text in others:
         name, _, number = text.partition("=")
-        if name not in found or not number.isdigit():
-            raise UsageError(f"--size takes NAME=N for one of {', '.join(model.signature.dims)}, got {text!r}")
+        if not number.isdigit():
+            raise UsageError(f"--size takes NAME=N, got {text!r}")
+        if name not in found:
+            raise ArgumentError(f"--size takes NAME=N for one of {', '.join(model.signature.dims)}, got {text!r}")
         found[name] = int(number)
     return found
 

@@ -26,6 +26,8 @@ _OF_PYTHON = 1 << 9         # the flag of classes that a `class` statement makes
 class IngotError(Exception):
     """Base of all errors that ingot raises on purpose."""
 
+    is_of_earlier_call = False          # found on a device, and raised by a later call that reads from there
+
     def __new__(cls, *args, **kwargs):
         for notice in NEW_ERRORS:
             notice()

@@ -199,7 +199,7 @@ def test_bench_beside_another_runtime(folder):
     (("bench", "model.ingot", "--size", "w=3"), "batch"), (("convert", "missing.ingot", "o.onnx"), "missing.ingot"),
     (("convert", "model.ingot", "o.onnx", "--size", "btach=3"), "did you mean 'batch'?"),
     (("export", "broken:Net", "--example", "example.npz", "-o", "o.ingot"), "ZeroDivisionError: division by zero at "),
-    (("export", "nets:Ten", "--example", "example.npz", "-o", "o.ingot"), "did you mean 'Net'?"),
+    (("export", "nets:Nte", "--example", "example.npz", "-o", "o.ingot"), "did you mean 'Net'?"),
     (("export", "nets:Wide", "--example", "example.npz", "-o", "o.ingot"), "Wide() raised TypeError"),
     (("export", "nets:Nope", "--example", "example.npz", "-o", "o.ingot"), "no Nope"),
     (("export", "nope:Nope", "--example", "example.npz", "-o", "o.ingot"), "cannot be imported"),

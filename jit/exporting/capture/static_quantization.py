@@ -103,7 +103,7 @@ def _check(recording, tensors):
         free = {d for n, d in recording.dims.extents if n == i}
         fits = t.ndim == len(spec.shape) and all(d in free or n == m for d, (n, m) in enumerate(zip(t._a.shape, spec.shape)))
         if t.dtype is not spec.dtype or not fits:
-            takes = f"{spec.dtype.short}[{', '.join(map(str, spec.shape))}]"
+            takes = f"{spec.dtype.name}[{', '.join(map(str, spec.shape))}]"
             raise ArgumentError(f"calibration input {spec.name} is {t.aval}, the model takes {takes}; say with dynamic= which "
                                 "sizes may change")
 

@@ -190,7 +190,9 @@ def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception
 
 def _rename_operator(error: IngotError, name: str) -> None:
     """Put the name of a public function in place of the operator's at the start of a message. Errors that passed through code
-    of users speak of another call."""
+    of users, or that a device found later, speak of another call."""
+    if error.is_of_earlier_call:
+        return
     text = str(error)
     operator = _OF_OPERATOR.match(text)
     if operator is None or operator[1] == name or operator[1] not in OPS or not error.args:

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 
-from ....ir.errors import ArgumentError, DimError, LinAlgError
+from ....ir.errors import ArgumentError, DimError, IngotError, LinAlgError
 from ....ir.ops.core import random as rn
 from ....ir.ops.linalg import checked_factorizations, factorizations, triangular
 from ....ir.ops.math import gamma
@@ -116,20 +116,27 @@ def verify(device: int, stream: int | None = None):
     if stream is None:
         pending.clear()
     wrong = [name for a, names in _known(device) if id(a) in written for name in _set_in(a, names, device)]
+    if wrong:
+        error = _error_of(wrong, device)
+        error.is_of_earlier_call = True
+        raise error
+
+
+def _error_of(wrong, device) -> IngotError:
+    """Return the error for the operators whose words were set."""
     divided = [name for name in wrong if name in _DIVISIONS]
     if divided:
-        raise ArgumentError(f"{' and '.join(dict.fromkeys(divided))}: integer division by zero, on cuda:{device}; cast to a "
-                            "float first, or mask the zeros with where()")
+        return ArgumentError(f"{' and '.join(dict.fromkeys(divided))}: integer division by zero, on cuda:{device}; cast to a "
+                             "float first, or mask the zeros with where()")
     refused = next((name for name in wrong if name in _REFUSALS), None)
     if refused is not None:
-        raise ArgumentError(f"{_REFUSALS[refused]}, on cuda:{device}")
+        return ArgumentError(f"{_REFUSALS[refused]}, on cuda:{device}")
     matrices = [name for name in wrong if name in _FACTORED]
     if matrices:
-        raise LinAlgError(f"{' and '.join(dict.fromkeys(matrices))}: a matrix is singular or not positive definite, on "
-                          f"cuda:{device}; a call by itself says which one")
-    if wrong:
-        raise DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
-                       "the CPU (.cpu()) names the index and the line")
+        return LinAlgError(f"{' and '.join(dict.fromkeys(matrices))}: a matrix is singular or not positive definite, on "
+                           f"cuda:{device}; a call by itself says which one")
+    return DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
+                    "the CPU (.cpu()) names the index and the line")
 
 
 def _set_in(array, names, device) -> list:

@@ -128,7 +128,7 @@ WRONG = [
     ("graph g(%x: f3[2]) { return }", 1, 13, "unknown dtype 'f3'; did you mean 'f32'"),
     ("graph g(%x: f32[2], %x: f32[2]) { return }", 1, 21, "%x is defined twice"),
     (HEAD + "  %0: f32[2] = tahn(%x)\n return }", 2, 16, "unknown operator 'tahn'; did you mean"),
-    (HEAD + "  %0: float32[3] = tanh(%x)\n return }", 2, 3, r"declared float32\[3\], but tanh gives float32\[2\]"),
+    (HEAD + "  %0: f32[3] = tanh(%x)\n return }", 2, 3, r"declared f32\[3\], but tanh gives f32\[2\]"),
     (HEAD + "  %0: f32[2], %1: f32[2] = tanh(%x)\n return }", 2, 28, "gives 1 result, the text declares 2"),
     (HEAD + "  %0: f32[2] = add(%x)\n return }", 2, 16, "takes 2 operands, got 1"),
     (HEAD + "  %0: f32[2] = tanh(%y)\n return }", 2, 21, "%y is not defined above"),

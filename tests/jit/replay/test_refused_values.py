@@ -13,6 +13,7 @@ import ingot.ir.ops
 import ingot.nn.functional as F
 from ingot import jit, nn
 from ingot.ir.opdef.op import OPS
+from ingot.ir.tracebacks import left
 
 T, NAN = ingot.tensor, float("nan")
 CALLS = {        # operation, arguments that it takes, arguments that it refuses
@@ -181,8 +182,14 @@ def test_operators_that_raise_for_values_say_so():
 
 def may_raise(ref) -> bool:
     """Return whether a reference leads to a `raise` or to LAPACK, checks of parameters aside."""
-    return any("linalg" in f.__code__.co_names or any(i.opname == "RAISE_VARARGS" for i in dis.get_instructions(f))
-               for f in reached(ref, set()) if not f.__module__.endswith(("param_checks", "elementwise_rules")))
+    return any("linalg" in f.__code__.co_names or has_raise(f.__code__) for f in reached(ref, set())
+               if not f.__module__.endswith(("param_checks", "elementwise_rules")))
+
+
+def has_raise(code) -> bool:
+    """Return whether code raises by itself; a door (`ir/doors.py`) only raises again what came."""
+    has_door = left in code.co_consts
+    return any(i.opname == "RAISE_VARARGS" and (i.arg or not has_door) for i in dis.get_instructions(code))
 
 
 def reached(function, seen) -> set:

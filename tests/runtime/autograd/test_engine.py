@@ -230,7 +230,7 @@ def test_third_derivative():
 
 
 def test_non_scalar_needs_a_gradient():
-    with pytest.raises(RuntimeError, match=r"backward of float32\[2\] needs the gradient of each of its 2 elements"):
+    with pytest.raises(RuntimeError, match=r"backward of float64\[2\] needs the gradient of each of its 2 elements"):
         (leaf(1.0, 2.0) * 2).backward()
 
 

@@ -47,7 +47,7 @@ def test_wrong_calls_raise():
 
 @pytest.mark.parametrize(("tensor", "tangent"), [((1, 2), (1.0, 2.0)), ((1.0, 2.0), (1, 2)), ((True,), (1.0,))])
 def test_only_floating_point_numbers_have_tangents(tensor, tangent):
-    with fwd.dual_level(), pytest.raises(ValueError, match="must be floating point or complex, got ingot"):
+    with fwd.dual_level(), pytest.raises(ValueError, match=r"must be floating point or complex, got (int64|bool)$"):
         fwd.make_dual(ingot.tensor(tensor), ingot.tensor(tangent))
 
 

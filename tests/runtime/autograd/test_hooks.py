@@ -300,7 +300,7 @@ def test_gradients_from_and_to_edges():
     assert ingot.equal(found[0], x.exp()) and found[1].tolist() == [0, 0]
     ingot.autograd.backward(low, ingot.ones(2, dtype=x.dtype), inputs=[graph.get_gradient_edge(x)])
     assert x.grad.tolist() == [0, *x.exp()[1:].tolist()]
-    with pytest.raises(RuntimeError, match="a gradient must be given for a tensor of 3 elements"):
+    with pytest.raises(RuntimeError, match=r"backward of float64\[3\] needs the gradient of each of its 3 elements"):
         ingot.autograd.grad(rank, x)
 
 

@@ -146,7 +146,7 @@ def test_parameters_that_no_recording_writes(tmp_path):
 
 
 @pytest.mark.parametrize("line", [
-    "%x: f32[batch,6] = place(%arg0, device='cpu', source='cpu', wait=True)",
+    "%x: f32[batch,6] = place(%input, device='cpu', source='cpu', wait=True)",
     "%x: f32[96] = pack_filters(%0.weight, kernel=('direct', 1, False), size=96)",
 ])
 def test_operators_that_files_may_not_hold(exported, line, tmp_path):

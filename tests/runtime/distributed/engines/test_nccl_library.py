@@ -71,11 +71,11 @@ def test_settings_begin_as_those_of_the_header(header):
     assert names[:len(ours)] == ours and nccl_library.Config.split_share.offset == 40
 
 
-def test_an_absent_library_names_the_extra():
+def test_an_absent_library_names_the_package():
     before = nccl_library.replace(None)
     try:
         for ask in (nccl_library.get, nccl_library.get):
-            with pytest.raises(dist.DistBackendError, match=r"ingot\[nccl-cu12\]"):
+            with pytest.raises(dist.DistBackendError, match=r'pip install "nvidia-nccl-cu12>=2\.18"'):
                 ask()
         assert "nccl-cu13" in nccl_library.why_not()
     finally:
