@@ -7,6 +7,7 @@ convolution is the same. `FlippedWeight` is the layout of its weight.
 import dataclasses
 import functools
 import itertools
+import math
 
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
 from ..calls.plan import EXTRA, WORKSPACE, SlotJobs, W, X, Y
@@ -67,7 +68,9 @@ class FlippedWeight:
             positions = conv_plan.tap_positions(forward, [taps for *_, taps in phase])
             self.phases.append(Phase(tuple(first for first, *_ in phase), g, positions, size))
             size += self.bytes_of(g)
-        self.size = size
+        # Phases without pixels read no taps: kernels of 2 with stride 4 over 1 pixel. The reference keeps the whole weight.
+        taps, pairs = math.prod(d.taps for d in forward.dims), forward.groups * forward.outputs * forward.inputs
+        self.size = max(size, pairs * taps * forward.item)
 
     def bytes_of(self, g) -> int:
         if self.depthwise:

@@ -531,8 +531,9 @@ def test_pools_have_the_bits_of_the_plain_kernels(seed, dtype):
     assert (plain(got, c) == want).all(), f"seed {seed} {window}"
 
 
-def conv_case(rng, dims):
-    """Return (filters, spatial size, window) of a convolution that has results."""
+def conv_case(rng, dims, is_small=False):
+    """Return (filters, spatial size, window) of a convolution that has results. The sizes of small ones are at most 3, so that
+    strides leave some of their taps out: no pixel of an input of size 1 reads the second tap of stride 2."""
     groups = int(rng.choice([1, 1, 1, 2, 32, 5]))
     i, o = int(rng.choice([1, 3, 16, 21, 40])), int(rng.choice([2, 16, 24, 33]))
     i, o = {2: (32, 16), 32: (1, 1), 5: (1, 1)}.get(groups, (i, o))
@@ -540,15 +541,20 @@ def conv_case(rng, dims):
     window = {"stride": tuple(int(n) for n in rng.choice([1, 1, 2, 3], dims)),
               "dilation": tuple(int(n) for n in rng.choice([1, 1, 2], dims)), "groups": groups,
               "padding": tuple([(int(rng.integers(0, 3)), int(rng.integers(0, 3))) for _ in range(dims)])}
-    size = tuple(int(rng.integers(7, 13)) if dims < 3 else int(rng.integers(7, 9)) for _ in range(dims))
+    if is_small:
+        size = tuple(int(rng.integers(max(1, d * (k - 1) + 1 - low - high), max(4, d * (k - 1) + 2 - low - high)))
+                     for k, d, (low, high) in zip(kernel, window["dilation"], window["padding"]))
+    else:
+        size = tuple(int(rng.integers(7, 13)) if dims < 3 else int(rng.integers(7, 9)) for _ in range(dims))
     return (o * groups, i, *kernel), size, window
 
 
 @pytest.mark.parametrize("dtype, tol", [(np.float32, 2e-4), (np.float64, 1e-12)])
+@pytest.mark.parametrize("is_small", [False, True], ids=["large", "small"])
 @pytest.mark.parametrize("seed", range(30))
-def test_gradients_of_convolutions(seed, dtype, tol):
+def test_gradients_of_convolutions(seed, is_small, dtype, tol):
     rng = np.random.default_rng(seed)
-    filters, size, window = conv_case(rng, 1 + seed % 3)
+    filters, size, window = conv_case(rng, 1 + seed % 3, is_small)
     x = rng.standard_normal((2, filters[1] * window["groups"], *size)).astype(dtype)
     w = rng.standard_normal(filters).astype(dtype)
     g = rng.standard_normal(conv_ops.conv.ref(x, w, None, **window).shape).astype(dtype)
