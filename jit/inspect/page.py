@@ -114,7 +114,7 @@ class Anchors:
 
 # The steps that run.
 
-# What tells most comes first: a narrow window shows the first columns, and scrolls to the others.
+# Lines come first: a narrow window shows the first columns, and scrolls to the others.
 _COLUMNS = ("#", "name", "time", "share", "lines", "operations", "over", "calls", "of roofline", "GB/s", "GFLOP/s", "bytes",
             "flops", "modules")
 _TEXT = frozenset(("name", "operations", "over", "modules", "lines"))
