@@ -18,7 +18,7 @@ import warnings
 from functools import cache, lru_cache
 from typing import Any
 
-from .tracebacks import is_own_module, left
+from .tracebacks import is_own_module, left, left_getattr
 
 _LAST_KNOWN = (3, 13)
 _GENERATORS = 0x20 | 0x80 | 0x200         # flags of generators, coroutines and asynchronous generators
@@ -36,14 +36,30 @@ def template():
 """
 
 
-def door(fn):
+class Leaving:
+    """The call in a door that first lets `change` see the error, with a name: errors of operators get that of the function."""
+
+    def __init__(self, change, name: str):
+        self.change, self.name = change, name
+
+    def __call__(self) -> None:
+        self.change(sys.exception(), self.name)
+        left(3)
+
+
+def door(fn, leaving=left):
     """Let exceptions leave a function without ingot's frames. Return the function, so this is a decorator.
 
     A class can hold a function of the standard library: an `Enum` has the `__new__` of `enum`.
     """
     if type(fn) is types.FunctionType and is_own_module(fn.__module__ or ""):
-        fn.__code__ = with_door(fn.__code__)
+        fn.__code__ = with_door(fn.__code__, leaving)
     return fn
+
+
+def door_of_getattr(fn):
+    """Give the door of a `__getattr__`, which is quick. Return the function, so this is a decorator."""
+    return door(fn, left_getattr)
 
 
 def give_doors(space: dict) -> None:
@@ -82,10 +98,10 @@ _finished: set[type] = set()
 _WITHOUT = frozenset(("__getattr__", "__getattribute__", "__del__"))        # `hasattr` calls the first two, and must stay quick
 
 
-def with_door(code: types.CodeType) -> types.CodeType:
+def with_door(code: types.CodeType, leaving=left) -> types.CodeType:
     """Return code with a handler around the whole of it; the code itself if it is a generator's, or has a handler."""
     constants, flags = code.co_consts, code.co_flags
-    if flags & _GENERATORS or left in constants or len(constants) > 255 or sys.version_info[:2] > _LAST_KNOWN:
+    if has_door(code) or flags & _GENERATORS or len(constants) > 255 or sys.version_info[:2] > _LAST_KNOWN:
         return code
     constants = tuple([with_door(c) if type(c) is types.CodeType and _is_function(c) else c for c in constants])
     instructions, after, ending, stack = _handler(len(constants))
@@ -93,9 +109,14 @@ def with_door(code: types.CodeType) -> types.CodeType:
     end = len(text) // _UNIT
     table = code.co_exceptiontable
     return code.replace(
-        co_code=text + instructions, co_consts=(*constants, left), co_stacksize=max(code.co_stacksize, stack),
+        co_code=text + instructions, co_consts=(*constants, leaving), co_stacksize=max(code.co_stacksize, stack),
         co_linetable=code.co_linetable + after,
         co_exceptiontable=(_covered(table, end) if table else _entry(0, end, end, 0)) + _entry(end, ending, end + ending, 3))
+
+
+def has_door(code: types.CodeType) -> bool:
+    """Return whether code has the handler of a door."""
+    return any(c is left or c is left_getattr or type(c) is Leaving for c in code.co_consts)
 
 
 def _is_function(code: types.CodeType) -> bool:

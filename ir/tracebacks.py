@@ -94,23 +94,27 @@ def user_level() -> int:
     return user_frame(sys._getframe(1))[1]
 
 
-def left() -> None:
-    """Shorten the traceback of the exception that leaves the calling frame, unless that is called by ingot."""
+def left(level: int = 2) -> None:
+    """Shorten the traceback of the exception that leaves the calling frame, unless that is called by ingot. `level` counts the
+    frames from here to the caller of that frame."""
     error = sys.exception()
     try:
-        caller: types.FrameType | None = sys._getframe(2)
+        caller: types.FrameType | None = sys._getframe(level)
         if error is None or (caller is not None and is_own(caller)):
-            return
-        trace = error.__traceback__
-        if trace is not None and trace.tb_next is None and trace.tb_frame.f_code.co_name == "__getattr__":
-            if current().traceback != "full":       # `hasattr` asks often, so this is all that is done for it
-                error.__traceback__ = None
             return
         caller = outer_frame(caller)
         if caller is None or not is_own(caller):
             shorten(error)
     except Exception:
         pass
+
+
+def left_getattr() -> None:
+    """Drop the frame of a `__getattr__` that found nothing. `hasattr` asks often, so this does no more."""
+    error = sys.exception()
+    trace = None if error is None else error.__traceback__
+    if trace is not None and trace.tb_next is None and current().traceback != "full":
+        error.__traceback__ = None              # type: ignore[union-attr]
 
 
 def shorten(error: BaseException) -> None:

@@ -348,7 +348,7 @@ def is_wide(xs) -> bool:
     return all([not isinstance(x, Tensor) or (x._a.dtype.kind == "f" and x._a.itemsize > 1) for x in xs])  # noqa: C419
 
 
-@api()
+@api(checked=False)
 def where(condition, input=None, other=None, *, out=None):
     """Return input where the condition is true, other elsewhere; with the condition alone, its nonzero indices."""
     if input is None and other is None:
@@ -378,7 +378,7 @@ _where_method.__name__, _where_method.__qualname__ = "where", "Tensor.where"
 Tensor.where = _where_method
 
 
-@api(inplace=ew.where)
+@api(inplace=ew.where, checked=False)
 def masked_fill(input, mask, value):
     """Replace elements by `value` where the mask is true."""
     if mask.dtype is not dt.bool_:
@@ -419,7 +419,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     return bool(FUNCTIONS["all"](isclose(input, other, rtol, atol, equal_nan)))
 
 
-@api()
+@api(checked=False)
 def equal(input, other) -> bool:
     """Return whether two tensors have the same shape and elements."""
     need_tensors("equal", input, other)

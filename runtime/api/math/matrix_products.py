@@ -53,7 +53,7 @@ def _to_shape(x, shape):
     return x if x.shape == shape else expand(x, shape=shape)
 
 
-@api()
+@api(checked=False)
 def matmul(input, other, *, out=None):
     """Multiply vectors, matrices, and batches of matrices that broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
@@ -109,28 +109,28 @@ Tensor.__rmatmul__ = _matmul_reflected
 _matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul__"     # names that classes override
 
 
-@api()
+@api(checked=False)
 def mm(input, mat2, *, out=None):
     """Multiply two matrices."""
     need("mm", (input, 2), (mat2, 2))
     return deliver(la.matmul.call(input, mat2), out, "mm")
 
 
-@api()
+@api(checked=False)
 def bmm(input, mat2, *, out=None):
     """Multiply two equally long batches of matrices."""
     need("bmm", (input, 3), (mat2, 3))
     return deliver(la.matmul.call(input, mat2), out, "bmm")
 
 
-@api()
+@api(checked=False)
 def mv(input, vec, *, out=None):
     """Multiply a matrix by a vector."""
     need("mv", (input, 2), (vec, 1))
     return deliver(la.mv.call(input, vec), out, "mv")
 
 
-@api()
+@api(checked=False)
 def dot(input, tensor, *, out=None):
     """Return the inner product of two vectors."""
     need("dot", (input, 1), (tensor, 1))

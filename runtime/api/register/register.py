@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....ir.call_errors import explain_call
-from ....ir.doors import door
+from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
 from ....ir.errors import DTypeError, IngotError, NoTensorError, kind_of
 from ....ir.opdef.op import OPS, Composite
@@ -58,8 +58,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     names     other public names
     name      public name, if it is not the function's own
     keywords  other names of its parameters, as {other: own}
-    checked   explain wrong arguments; costs a call, so False is for functions that take no longer than one element. By default
-              functions of several parameters are
+    checked   explain wrong arguments. That costs a call, so the quickest functions say False: `x.clone()`, products of small
+              matrices. By default functions of several parameters are checked
     memoised  memoise calls: the operators depend only on arguments, shapes and dtypes (`call_memo.py`)
     sees      the view operator of the function; its parameters follow from a shape and ints (`view_memo.py`)
     """
@@ -70,7 +70,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
             fn.__name__ = fn.__qualname__ = name
         wants_check = _has_several_parameters(fn.__code__) if checked is None else checked
         general = renamed(fn, keywords or {}, wants_check or memoised or sees is not None)
-        public_function = door(memoise(general) if memoised else general if sees is None else viewing(sees, general))
+        public_function = memoise(general) if memoised else general if sees is None else viewing(sees, general)
+        door(public_function, Leaving(_rename_operator, name or fn.__name__))
         if function and (is_generated or public_function is not fn):
             _public_under(public_function, name or fn.__name__)
         for public in (name or fn.__name__, *names):
@@ -80,7 +81,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 put_method(public, public_function)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
-                writing = door(make_inplace(general, public, ops, public_function if memoised else general))
+                writing = make_inplace(general, public, ops, public_function if memoised else general)
+                door(writing, Leaving(_rename_operator, writing.__name__))
                 put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -161,7 +163,7 @@ def memoised(fn: F) -> F:
     return memoise(checked(fn))
 
 
-_EXPLAINED = AttributeError, TypeError, IngotError
+_EXPLAINED = AttributeError, TypeError
 
 
 def public_name(fn) -> str:
@@ -170,13 +172,10 @@ def public_name(fn) -> str:
 
 
 def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception:
-    """Return the error for one in a public function. Wrong arguments are told with the signature, an operator's error under the
-    function's name. If a non-tensor was passed where a tensor belongs, the error names the argument and what came."""
-    if not isinstance(error, AttributeError):
-        if isinstance(error, IngotError):
-            _rename_operator(error, name or fn.__name__)
-        else:
-            explain_call(error, fn, args, kwargs, name or fn.__name__, also)        # type: ignore[arg-type]
+    """Return the error for one in a public function. Wrong arguments are told with the signature. If a non-tensor was passed
+    where a tensor belongs, the error names the argument and what came."""
+    if isinstance(error, TypeError):
+        explain_call(error, fn, args, kwargs, name or fn.__name__, also)
         return error
     given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
     for argument, value in given.items():
@@ -188,10 +187,10 @@ def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception
     return error if array is None else no_tensor(name or fn.__name__, *array)
 
 
-def _rename_operator(error: IngotError, name: str) -> None:
+def _rename_operator(error: BaseException | None, name: str) -> None:
     """Put the name of a public function in place of the operator's at the start of a message. Errors that passed through code
     of users, or that a device found later, speak of another call."""
-    if error.is_of_earlier_call:
+    if not isinstance(error, IngotError) or error.is_of_earlier_call:
         return
     text = str(error)
     operator = _OF_OPERATOR.match(text)

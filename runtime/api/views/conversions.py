@@ -43,7 +43,7 @@ def contiguous(self, memory_format=contiguous_format):
     return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
 
 
-@api()
+@api(checked=False)
 def clone(input, *, memory_format=preserve_format):
     """Return a copy in new memory."""
     return ew.copy(input) if format_of(memory_format) is preserve_format else _in_format(input, memory_format)

@@ -2,7 +2,7 @@
 
 from types import FunctionType
 
-from ....ir.doors import door, give_methods_doors
+from ....ir.doors import door_of_getattr, give_methods_doors
 from ....ir.errors import ArgumentError, DTypeError, IngotError
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
@@ -87,7 +87,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     # Attributes.
 
-    @door
+    @door_of_getattr
     def __getattr__(self, name):
         own = self.__dict__
         try:
