@@ -17,7 +17,8 @@ The rule, in measured seconds of the calling thread:
    each came since the second. The first gradients and the first state of an optimizer are no such causes (`warms_up`).
 6. From the `LATE`-th call on it is worth the warning if most calls were not replayed, and one kind of reason came in
    `IN_A_ROW` forms (`ChangingReasons`): a counter, a list that grows. A reason that stays the same needs one recording more.
-   From the `LATEST`-th call on three quarters of the calls without a replay are worth it, whatever the reason.
+   From the `LATEST`-th call on three quarters of the calls without a replay are worth it, whatever the reason. Before, a
+   function that is too short to gain anything is not told: short examples of a few hundred calls are such.
 
 Costs do not count if the limit is `by_count`, as `fullgraph` asks, while calls are profiled, and under
 `use_deterministic_algorithms`: products of a replay may differ from those of eager code in the last place. A clock that stands
@@ -48,7 +49,7 @@ SAMPLES, FEWEST = 3, 2  # timed eager calls of which the shortest counts, and ho
 WARM, COLD = 7, 1e-3    # eager calls until they are quick, where one takes less seconds than loading its code into caches
 OUTLIER = 4             # times the usual seconds of a look that count at most
 PASSING_ON = 2e-7       # seconds that a traced function takes to call the function
-LATE, LATEST = 20, 100  # calls after which the share of replays counts
+LATE, LATEST = 20, 1000         # calls after which the share of replays counts
 SETTLED = 8             # replays after the last investment that are timed, if they pay; later ones are not
 FROM_NOW_ON = "from now on"      # what a reason says of a value that later calls take as an input
 _WARMS_UP = re.compile(r"was None, and is set|was set, and is None|the (state or the )?groups of ")
@@ -72,10 +73,10 @@ def warms_up(reason: str) -> bool:
 
 class ChangingReasons:
     """Reasons of the calls that no recording fitted, recorded or not. `worst` is the latest one of the kind that came most
-    often among those that keep changing; empty if there are none."""
+    often among those that keep changing, and `count` says how often; empty and 0 if there are none."""
 
     def __init__(self):
-        self.worst = ""
+        self.worst, self.count = "", 0
         self._forms: dict = {}      # kind -> some of the reasons
         self._counts: Counter = Counter()
 
@@ -89,7 +90,7 @@ class ChangingReasons:
             forms.add(reason)
         changing = [k for k, known in self._forms.items() if len(known) == IN_A_ROW]
         if changing and self._counts[kind] >= max(map(self._counts.__getitem__, changing)):
-            self.worst = reason
+            self.worst, self.count = reason, self._counts[kind]
 
 
 class Recordings:

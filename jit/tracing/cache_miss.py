@@ -1,7 +1,9 @@
 """Cache misses: a call that no entry fits is recorded, and becomes an entry or a path of one."""
 
 import warnings
+from collections import Counter
 
+from ...ir.draw.tables import counted
 from ...ir.tracebacks import user_level
 from ...runtime.core.specialized_calls import expecting_more
 from ..errors.errors import (
@@ -175,21 +177,21 @@ class MissHandler:
         """Warn once if most calls were not replayed, because something keeps changing or because tracing does not pay."""
         calls = self.stats["calls"]
         others = self._share.rested + self._share.recorded
-        if self._share.changing.worst and 2 * others > calls:
-            reason = self._share.changing.worst
+        changing, count = self._share.changing.worst, self._share.changing.count
+        if changing and 2 * others > calls:
+            reasons = [f"What keeps changing, at {counted(count, 'call')}: {changing.rpartition(' [')[0]}"]
             advice = "move what changes into tensors, name sizes in dynamic=, or pad them to few lengths"
         elif calls - self._share.first >= LATEST and 4 * others > 3 * calls:
-            counts = {reason: n for reason, n in self._eager.counts.items() if reason != TIMED}
-            reason = max(counts, key=counts.__getitem__, default=TIMED)
+            reasons = []
             advice = "trace a larger part of the program, such as a whole step, or leave it untraced"
-            if reason in (RESTING_LOOKS, TOO_DEAR, TOO_OFTEN) and self.stats["misses"]:
-                reason = self.stats["misses"][-1]
         else:
             return
+        eager = Counter(self._eager.counts)
+        eager.pop(TIMED, None)          # it says nothing about the function
+        reasons[:0] = [f"The most frequent reason, of {counted(n, 'call')}: {reason}" for reason, n in eager.most_common(1)]
         self._share.warned = True
-        self._warn(f"was replayed at {calls - others} of its {calls} calls alone, so tracing it gains little. "
-                   f"The most frequent reason: {reason}. Way out: {advice}. stats()['misses'] and stats()['eager'] list all "
-                   "reasons")
+        self._warn(f"was replayed at {calls - others:,} of its {calls:,} calls alone, so tracing it gains little. "
+                   f"{'. '.join(reasons)}. Way out: {advice}. stats()['misses'] and stats()['eager'] list all reasons")
 
     def answer_unseen(self, line):
         """A line gave a number that no path is recorded for: others may be sizes, too."""

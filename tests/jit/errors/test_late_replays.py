@@ -9,7 +9,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
-from ingot.jit.errors.recompile_limit import LATE, ChangingReasons, RecompileLimit, warms_up
+from ingot.jit.errors.recompile_limit import LATE, LATEST, ChangingReasons, RecompileLimit, warms_up
 from ingot.nn import functional as F
 
 STEPS = 30
@@ -269,12 +269,37 @@ def test_the_share_of_replays_counts_from_the_twentieth_call_on(monkeypatch, rec
         warnings.simplefilter("error")
         for i in range(LATE):
             named(ingot.ones(3), f"row {i}")
-    pattern = (r"was replayed at 0 of its 20 calls alone, so tracing it gains little\. The most frequent reason: name is "
-               r"'row 19', and was 'row 1'.*name sizes in dynamic=")
+    pattern = (r"was replayed at 0 of its 20 calls alone, so tracing it gains little\. The most frequent reason, of 1[0-9] calls: "
+               r"(.*)\. What keeps changing, at 1[0-9] calls: name is 'row 19', and was 'row 1'.*name sizes in dynamic=.*"
+               r"\[.*test_late_replays\.py:\d+, in .*<lambda>\]$")
     with pytest.warns(jit.TracerWarning, match=pattern) as said:
         for i in range(LATE, 3 * LATE):
             named(ingot.ones(3), f"row {i}")
     assert len(said) == 1 and said[0].filename == __file__
+    assert re.search(pattern, str(said[0].message))[1] in named.stats()["eager"]
+
+
+def test_short_functions_are_told_late_and_the_true_reason(recordings_cost_time):
+    """A function that is quicker than a look for its recording has one miss and hundreds of calls that rest."""
+    policy = nn.Linear(4, 2)
+
+    @jit.trace
+    def act(observation, i):
+        return policy(observation).argmax().item() + i
+
+    with ingot.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(LATEST - 1):
+            act(ingot.randn(4), i)
+    with ingot.no_grad(), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for i in range(LATEST):
+            act(ingot.randn(4), i)
+    text, eager = str(said[0].message), act.stats()["eager"]
+    assert len(said) == 1 and said[0].filename == __file__
+    reason = max(eager, key=eager.__getitem__)
+    count = re.search(rf"The most frequent reason, of ([\d,]+) calls: {re.escape(reason)}\. Way out: trace a larger part", text)
+    assert LATEST // 2 < int(count[1].replace(",", "")) <= eager[reason]
 
 
 def test_a_reason_that_stays_the_same_is_not_told(monkeypatch, recordings_cost_time):
@@ -291,9 +316,9 @@ def test_the_worst_of_the_changing_reasons():
     for reason in ("a was 1, is 2 [f]", "a was 2, is 3 [f]", "flag is True [f]", "flag is False [f]", "flag is True [f]",
                    "the gradient of Linear.weight was None, and is set"):
         reasons.add(reason)
-    assert reasons.worst == ""
+    assert (reasons.worst, reasons.count) == ("", 0)
     reasons.add("a was 3, is 4 [f]")
-    assert reasons.worst == "a was 3, is 4 [f]"
+    assert (reasons.worst, reasons.count) == ("a was 3, is 4 [f]", 3)
 
 
 def test_first_gradients_and_states_warm_up():
