@@ -6,6 +6,7 @@ import sys
 
 from .. import jit
 from ..ir.errors import ArgumentError, FileError
+from ..ir.source_location import place_text
 from ..jit.errors.parameters import meant
 from ..jit.guards.frames import position_of
 from ..runtime.nn.base.module import Module
@@ -80,7 +81,7 @@ def raised(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"SyntaxError: {error}"
     place = position_of(error)
-    return f"{type(error).__name__}: {error}" + (f" at {place.file}:{place.line}" if place is not None else "")
+    return f"{type(error).__name__}: {error}" + (f" at {place_text(place)}" if place is not None else "")
 
 
 def named_dims(options) -> dict | None:

@@ -4,11 +4,27 @@ import sys
 from pathlib import PurePath
 
 
-def name_of_file(file: str) -> str:
-    """Return the name of a file without its folder, or `In[3]` for a cell of a notebook, whose file only its kernel knows."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+def shown_file(file: str) -> str:
+    """Return a file for messages: `In[3]` for a cell of IPython, whose file only its kernel knows."""
+    # Attributes alone: `get_ipython()` would be a call inside of functions that are being recorded.
+    shell = getattr(getattr(sys.modules.get("IPython.core.interactiveshell"), "InteractiveShell", None), "_instance", None)
     number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
-    return PurePath(file).name if number is None else f"In[{number}]"
+    return file if number is None else f"In[{number}]"
+
+
+def place_text(line) -> str:
+    """Return a line, (file, number) and what may follow, for messages: `/home/me/train.py:12`, or `In[3]:12`."""
+    return f"{shown_file(line[0])}:{line[1]}"
+
+
+def place_of_frame(frame) -> str:
+    """Return the running line of a frame for messages."""
+    return place_text((frame.f_code.co_filename, frame.f_lineno))
+
+
+def name_of_file(file: str) -> str:
+    """Return the name of a file without its folder, or `In[3]`."""
+    return PurePath(shown_file(file)).name
 
 
 class Where(tuple):

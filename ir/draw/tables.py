@@ -68,13 +68,14 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterabl
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Iterable[int] = (), title: str = "",
-               way: str = "") -> str:
-    """Return a table for notebooks, of at most `HTML_ROWS` rows; `way` says how to see the rest."""
+               way: str = "", letters: int = 160) -> str:
+    """Return a table for notebooks, of at most `HTML_ROWS` rows whose cells have at most so many letters; `way` says how to see
+    the rest."""
     words = frozenset(left)
 
     def line(row, tag):
         return "".join([f"<{tag} style='text-align: {'left' if i in words else 'right; white-space: nowrap'}'>"
-                        f"{markup(clipped(str(c), 160))}</{tag}>" for i, c in enumerate(row)])
+                        f"{markup(clipped(str(c), letters))}</{tag}>" for i, c in enumerate(row)])
 
     body = "".join([f"<tr>{line(row, 'td')}</tr>" for row in rows[:HTML_ROWS]])
     hidden = len(rows) - HTML_ROWS

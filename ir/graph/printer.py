@@ -13,7 +13,7 @@
 import math
 
 from ..dtype import DType
-from ..source_location import module_of, name_of_file
+from ..source_location import module_of, name_of_file, place_text
 from ..symbols.symbolic import SymFloat, SymInt, is_symbol
 
 _COMMENT_COLUMN = 100   # comments are aligned, but no further to the right than this
@@ -56,8 +56,10 @@ def value_names(graph) -> dict:
 
 def format_line(line, full_paths: bool = False) -> str:
     """Return the user's line: ``model.py:12``, or ``In[3]:12`` in a notebook."""
+    if full_paths:
+        return place_text(line)
     file, number = line
-    return f"{file if full_paths else name_of_file(file)}:{number}"
+    return f"{name_of_file(file)}:{number}"
 
 
 def format_place(line, full_paths: bool = False) -> str:

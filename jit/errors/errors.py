@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...ir.errors import IngotError
+from ...ir.source_location import place_text
 from ...runtime.state.mode import tls
 
 
@@ -23,7 +24,7 @@ class Position(NamedTuple):
         """Return the text with the file, line and function that it does not name yet."""
         if f"in {self.function}]" in text:
             return text
-        line = f"{self.file}:{self.line}"
+        line = place_text(self)
         return f"{text} [in {self.function}]" if line in text else f"{text} [{line}, in {self.function}]"
 
 
@@ -161,4 +162,4 @@ class RecordingStatus:
 
 def at(line) -> str:
     """Return ` at file:line` for a message, or nothing."""
-    return f" at {line[0]}:{line[1]}" if line else ""
+    return f" at {place_text(line)}" if line else ""

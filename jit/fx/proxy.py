@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ...ir.errors import IngotError
+from ...ir.source_location import shown_file
 from ...runtime.api.register.register import FUNCTIONS
 from ...runtime.api.register.torch_function import start
 from ...runtime.core.tensor import Tensor
@@ -33,7 +34,7 @@ def users_line() -> str | None:
         name = frame.f_code.co_filename
         own = (frame.f_globals.get("__name__") or "").partition(".")[0] == _PACKAGE or name.startswith(("<a ", "<frozen"))
         if not own:
-            return f'File "{name}", line {frame.f_lineno}, in {frame.f_code.co_name}'
+            return f'File "{shown_file(name)}", line {frame.f_lineno}, in {frame.f_code.co_name}'
         frame = frame.f_back            # type: ignore[assignment]
     return None
 

@@ -4,6 +4,9 @@ Programs use them as what they are: `stats()` is a dict, `explain()` a str, `gra
 explanation or of one kernel shows all of it.
 """
 
+import re
+import textwrap
+
 from ...ir.draw import view
 from ...ir.draw.tables import COLUMNS, LINES, clipped, counted, html_table, html_text, shortened, text_table
 
@@ -27,28 +30,45 @@ class Explanation(str):
 class Stats(dict):
     """Counts of a traced function, as a table in its repr."""
 
-    def _lines(self) -> list:
-        """Return (name, value) of each line; reasons follow their counts."""
+    def _lines(self, most: int, width: int = 0) -> list:
+        """Return (name, value) of each line: reasons follow their counts, at most so many of each kind.
+
+        Reasons are in full: their end names a way out and the user's line. With a `width` they are broken into lines.
+        """
         lines = []
         for name, value in self.items():
             if isinstance(value, (list, dict)):
                 lines.append((name, counted(len(value), "reason") if value else "none"))
-                reasons = [f"{counted(n, 'time')}: {why}" for why, n in value.items()] if isinstance(value, dict) else value
-                lines += [("", reason) for reason in reasons[-_REASONS:]]
-                if len(reasons) > _REASONS:
-                    lines.append(("", f"... {len(reasons) - _REASONS} before these: stats()[{name!r}] has them all"))
+                shown = self._most_frequent(value, most) if isinstance(value, dict) else value[max(0, len(value) - most):]
+                lines += [("", part) for reason in shown for part in _wrapped(reason, width)]
+                if len(value) > len(shown):
+                    lines.append(("", f"... {len(value) - len(shown)} more: stats()[{name!r}] has them all"))
             else:
                 lines.append((name, f"{value:.3g}" if isinstance(value, float) else f"{value:,}"))
         return lines
 
+    @staticmethod
+    def _most_frequent(counts: dict, most: int) -> list:
+        ordered = sorted(counts.items(), key=lambda item: -item[1])
+        return [f"{counted(n, 'time')}: {why}" for why, n in ordered[:most]]
+
     def __repr__(self):
-        return shortened("\n".join(text_table(("count", "value"), self._lines(), (0, 1))), "dict(f.stats())")
+        width = COLUMNS - 2 - max(map(len, [*self, "count"]))
+        most = next((n for n in range(_REASONS, 1, -1) if len(self._lines(n, width)) < LINES), 1)
+        return shortened("\n".join(text_table(("count", "value"), self._lines(most, width), (0, 1))), "dict(f.stats())")
 
     def _repr_html_(self) -> str:
-        return html_table(("count", "value"), self._lines(), (0, 1), way="dict(f.stats())")
+        return html_table(("count", "value"), self._lines(_REASONS), (0, 1), way="dict(f.stats())", letters=_REASON_LETTERS)
 
 
 _REASONS = 5        # of recordings, and of eager calls, that the repr of counts shows
+_REASON_LETTERS = 600       # of a reason in a notebook: the longest have two files with their folders
+_FOLDERS = re.compile(r"(?<![^\s\[(])(?:[A-Za-z]:)?[^\s\[\]():]*[\\/]([^\s\[\]()\\/]+:\d+)")
+
+
+def _wrapped(reason: str, width: int) -> list:
+    """Return the lines of a reason, with the names of files alone; all in one line without a width."""
+    return textwrap.wrap(_FOLDERS.sub(r"\1", reason), width, break_on_hyphens=False) if width else [reason]
 
 
 class Kernel(tuple):

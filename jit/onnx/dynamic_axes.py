@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from ...ir.errors import ArgumentError
+from ...ir.source_location import place_text
 from ...ir.symbols.scope import LEAST, RESERVED
 from ..errors.errors import PinnedSize
 from ..errors.extents import Extent, parsed
@@ -89,7 +90,7 @@ def _user_line(e) -> str:
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__", "")
         if name.partition(".")[0] != _PACKAGE:
-            line = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+            line = f" at {place_text((trace.tb_frame.f_code.co_filename, trace.tb_lineno))}"
         trace = trace.tb_next
     return line
 

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...ir.source_location import place_of_frame
 from ..bytecode.call_sites import CallSite, call_sites_of
 from ..bytecode.operation_sites import OperationSite, operation_sites_of
 from ..guards.frames import is_user, knows_stack, put_on_stack, stack_values
@@ -42,7 +43,7 @@ class Called(NamedTuple):
 
     @property
     def line(self) -> str:
-        return f"{self.frame.f_code.co_filename}:{self.frame.f_lineno}"
+        return place_of_frame(self.frame)
 
 
 class Operation(NamedTuple):
@@ -54,7 +55,7 @@ class Operation(NamedTuple):
 
     @property
     def line(self) -> str:
-        return f"{self.frame.f_code.co_filename}:{self.frame.f_lineno}"
+        return place_of_frame(self.frame)
 
 
 def call_events(report: Callable, operated: Callable) -> "TraceEvents | MonitoringEvents":

@@ -25,6 +25,7 @@ import numpy as np
 from ...ir import config
 from ...ir.doors import door
 from ...ir.interrupts import is_interrupt
+from ...ir.source_location import place_of_frame
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
 from ...runtime.autograd.function import Function, run_forward
@@ -261,7 +262,7 @@ class CallPolicy:
                 return
             frame = frame.f_back
         if frame is not None:
-            self._refuse_text(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+            self._refuse_text(place_of_frame(frame))
 
     def _refuse_text(self, line):
         self._status.refuse(f"it writes to sys.stdout or sys.stderr at {line}, which a replay would not do; use print(), or a "
@@ -275,14 +276,14 @@ class CallPolicy:
                 return
             frame = frame.f_back
         if frame is not None:
-            self._status.refuse(f"it gives work to another thread or process at {frame.f_code.co_filename}:{frame.f_lineno}, "
+            self._status.refuse(f"it gives work to another thread or process at {place_of_frame(frame)}, "
                                  "which a replay would not do; do so in a function that is marked with jit.host, or outside")
 
     def opens(self, file, mode, frame):
         """Note that a file is about to be opened: one that is read is a condition."""
         if not works_for_user(frame):
             return
-        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        place = place_of_frame(frame)
         if not _CHANGES_FILE.isdisjoint(mode):
             self._status.refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
         elif type(file) is int or is_stream(file):

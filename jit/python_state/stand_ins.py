@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
+from ...ir.source_location import place_text
 from ...ir.symbols import number_functions
 from ...ir.symbols.symbolic import SymFloat, SymInt, extreme
 from ...runtime.core.storage import user_line
@@ -320,7 +321,7 @@ def _handle(logger, log_record):
     if not _repeats_messages():
         return _HANDLE(logger, log_record)
     if log_record.exc_info:
-        line = f"{log_record.pathname}:{log_record.lineno}"
+        line = place_text((log_record.pathname, log_record.lineno))
         raise TraceError(f"this function cannot be traced: it logs an exception at {line}; do so in a function that is "
                          "marked with jit.host")
 

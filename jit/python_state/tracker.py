@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.source_location import place_text
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
@@ -268,7 +269,7 @@ class Tracker:
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
                 self._inner[inner] = frozenset(code.co_cellvars) | (own & set(code.co_freevars))
-        self.reads.reader = self.writes.reader = f"{code.co_filename}:{code.co_firstlineno}"
+        self.reads.reader = self.writes.reader = place_text((code.co_filename, code.co_firstlineno))
         for w in writes_of(code):
             if w.root != FREE or w.name not in own:
                 self.writes.add_variable(w, frame)

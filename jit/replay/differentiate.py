@@ -11,6 +11,7 @@ from ...ir.cached_property import cached_property
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Builder, Value
 from ...ir.ops.core.shape import full
+from ...ir.source_location import place_text
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.autograd.engine import replaced
 from ...runtime.core.backend import HOST
@@ -488,7 +489,7 @@ class TraceNode:
         what = "a result" if memory.kind in ("result", "whole") else "an input"
         saved = f"a traced function saved {what} for its gradient"
         if storage.was_overwritten(version):
-            by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
+            by = f" by {storage.writer[0]} at {place_text(storage.writer[1:])}" if storage.writer else ""
             raise AutogradError(f"{saved}, overwritten since{by}: it is at version {storage.version}, expected {version}. Use "
                                 "the out-of-place form there, or clone() before writing.")
         if memory.is_apart:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.source_location import place_text
 from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
@@ -56,8 +57,9 @@ class WriteLog:
         value = frame.f_locals.get(write.name, MISSING)
         cells = cells_of(self._functions.of(frame), frame.f_code, write.name, value)
         if len(cells) != 1:
-            self.status.refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not "
-                                 "repeat; return the value instead, or keep it in a tensor that is updated in place")
+            place = place_text((frame.f_code.co_filename, write.line))
+            self.status.refuse(f"it writes {write} at {place}, which a trace could not repeat; return the value instead, or "
+                               "keep it in a tensor that is updated in place")
         else:
             self.add(cells[0], "", "cell", value, f"{write}")
 

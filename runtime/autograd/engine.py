@@ -15,6 +15,7 @@ from ...ir.locks import new_rlock
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import expand, full, select, slice_
+from ...ir.source_location import place_text
 from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import is_symbol
 from ..core.device_array import MESH, DeviceArray, place_of, zeros_on_device_of
@@ -146,7 +147,7 @@ class Backward:
                 g = grads = None        # or a leaf could not see that it owns its gradient
         except Exception as error:
             if node is not None:
-                place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
+                place = f", recorded at {place_text(node.line)}" if getattr(node, "line", None) else ""
                 error.add_note(f"while going backward through {node.label}{place}")
             raise
 
@@ -538,5 +539,5 @@ def check_nan(node, grads):
         a = g._a if isinstance(g, Tensor) else g
         a = a.numpy() if isinstance(a, DeviceArray) else np.asarray(a)
         if aval_of(a).dtype.is_floating_point and np.isnan(a.astype(np.float64)).any():
-            line = f" recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
+            line = f" recorded at {place_text(node.line)}" if getattr(node, "line", None) else ""
             raise AutogradError(f"{node.label}{line} returned nan in gradient {i} (shape {list(a.shape)})")

@@ -17,6 +17,7 @@ from ...ir.opdef.aval import Aval
 from ...ir.ops.core.complex_numbers import conj
 from ...ir.ops.core.elementwise import cast, copy
 from ...ir.ops.core.shape import expand
+from ...ir.source_location import place_text
 from ...ir.symbols.symbolic import hint
 from ..state.mode import tls
 from ..state.structure import HookTable, add_hook
@@ -445,8 +446,8 @@ Leaf.__name__ = Leaf.label      # what people see of its class
 def overwritten_error(node, storage, version) -> AutogradError:
     """Return the error for a saved value that was written in place."""
     writer = storage.writer
-    by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
-    made = f" (recorded at {node.line[0]}:{node.line[1]})" if node.line else ""
+    by = f"by {writer[0]} at {place_text(writer[1:])}" if writer else "in place"
+    made = f" (recorded at {place_text(node.line)})" if node.line else ""
     return AutogradError(f"{node.op.title} saved a tensor for its gradient{made}, and it was then overwritten {by}: it is at "
                          f"version {storage.version}, expected {version}. Use the out-of-place form there, or clone() before "
                          "writing.")

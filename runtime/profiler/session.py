@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from ...ir.opdef.op import operations
+from ...ir.source_location import shown_file
 from ..core.backend import HOST
 from ..core.op_observers import OpObserver
 from ..core.storage import user_line
@@ -83,7 +84,7 @@ class Session(OpObserver):
             event.own_memory = sum(t._a.nbytes for t in outs)
         if self.lines:
             file, line = user_line()
-            event.stack = [f"{file}({line})"]
+            event.stack = [f"{shown_file(file)}({line})"]
         if self.flops:
             avals = [a.aval if isinstance(a, Tensor) else a for a in args]
             event.flops = operations(op, avals, [t.aval for t in outs], params)

@@ -56,6 +56,58 @@ def test_a_function_of_a_cell_names_its_cell(cells):
     assert "In[2]:" in shown[1] + profile, "the number of the cell, not a file of the kernel"
 
 
+PLACES = {      # a cell that prints messages, and the places in them; {n} is its number
+    "misses": ("""@jit.trace
+def careless(x):
+    return x * float(str(x.sum().item()))
+for i in range(3):
+    careless(ingot.full((2,), float(i)))
+print(careless.stats()["misses"], careless.stats(), careless.explain(), sep="\\n")""",
+               {"[In[{n}]:1, in careless]", "at In[{n}]:3"}),
+    "refused": ("""@jit.trace
+def threaded(x):
+    threading.Thread(target=print).start()
+try:
+    threaded(ingot.ones(2))
+except Exception as e:
+    print(e)""", {"at In[{n}]:3"}),
+    "overwritten": ("""x = ingot.ones(2, requires_grad=True)
+y = x.exp()
+y.mul_(2)
+try:
+    y.sum().backward()
+except Exception as e:
+    print(e)""", {"at In[{n}]:3"}),
+    "symbolic trace": ("""def branching(x):
+    return x if x.sum() > 0 else -x
+try:
+    fx.symbolic_trace(branching)
+except Exception as e:
+    print(e)""", {'File "In[{n}]", line 2'}),
+    "not a number": ("""try:
+    with jit.debug(nan=True):
+        ingot.zeros(2) / ingot.zeros(2)
+except Exception as e:
+    print(e)""", {"at In[{n}]:3"}),
+    "profile": ("""with jit.profile() as p:
+    careless(ingot.ones(2))
+print(p)""", {"In[2]:3"}),
+}
+
+
+def test_messages_name_cells_as_ipython_does(tmp_path):
+    sources = ["import threading, ingot; from ingot import fx, jit", *[source for source, _ in PLACES.values()]]
+    notebook = tmp_path / "messages.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [source]} for source in sources]}))
+    done = subprocess.run([sys.executable, "-W", "ignore", notebook_cells.__file__, str(notebook)], capture_output=True,
+                          text=True, cwd=tmp_path, timeout=100)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for n, (cell, (name, (_, places))) in enumerate(zip(json.loads(done.stdout)[1:], PLACES.items()), 2):
+        assert "ipython-input" not in cell["printed"], name
+        for place in places:
+            assert place.format(n=n) in cell["printed"], f"{name}: {cell['printed']}"
+
+
 def test_the_page_has_the_source_of_the_cells(cells):
     page = (cells[1] / "step.html").read_text(encoding="utf-8")
     Balanced(page)

@@ -269,9 +269,9 @@ def test_the_share_of_replays_counts_from_the_twentieth_call_on(monkeypatch, rec
         warnings.simplefilter("error")
         for i in range(LATE):
             named(ingot.ones(3), f"row {i}")
-    pattern = (r"was replayed at 0 of its 20 calls alone, so tracing it gains little\. The most frequent reason, of 1[0-9] calls: "
-               r"(.*)\. What keeps changing, at 1[0-9] calls: name is 'row 19', and was 'row 1'.*name sizes in dynamic=.*"
-               r"\[.*test_late_replays\.py:\d+, in .*<lambda>\]$")
+    pattern = (r"was replayed at 0 of its 20 calls alone, so tracing it gains little\. The most frequent reason, "
+               r"of 1[0-9] calls: (.*)\. What keeps changing, at 1[0-9] calls: name is 'row 19', and was 'row 1'.*"
+               r"name sizes in dynamic=.*\[.*test_late_replays\.py:\d+, in .*<lambda>\]$")
     with pytest.warns(jit.TracerWarning, match=pattern) as said:
         for i in range(LATE, 3 * LATE):
             named(ingot.ones(3), f"row {i}")

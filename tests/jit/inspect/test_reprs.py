@@ -141,6 +141,21 @@ def test_texts_and_dictionaries_stay_what_they_are_for_programs(things):
         assert again == thing and type(again) is type(thing) and repr(again) == repr(thing)
 
 
+def test_counts_show_reasons_to_their_end_and_the_most_frequent_first():
+    """The end of a reason is what a reader needs: a way out, and the line."""
+    end = "keep it in tensors (where, masks), or use it outside at {0}:4 [{0}:1, in step]"
+    misses = [f"item() gave {i}.0, a value not seen before; " + end.format(f"/home/someone/a/long/way/down/train_{i}.py")
+              for i in range(9)]
+    counts = dict.fromkeys(("calls", "compiles", "checks", "unrecorded", "graphs", "native_calls", "kernels", "in_place"), 1)
+    stats = Stats(**counts, misses=misses, eager={"seldom: " + misses[0]: 2, "often": 1000, **dict.fromkeys(misses[1:], 1)})
+    lines = repr(stats).splitlines()
+    assert len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
+    text = " ".join(" ".join(lines).split())
+    assert f"item() gave 8.0, a value not seen before; {end.format('train_8.py')}" in text
+    assert text.index("1,000 times: often") < text.index("2 times: seldom") and "more: stats()['misses'] has them all" in text
+    assert misses[8] in stats._repr_html_()
+
+
 def told(traced):
     return " ".join(repr(traced).split())
 
