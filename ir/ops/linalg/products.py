@@ -215,8 +215,9 @@ def _infer_linear(x, w, b):
         raise ShapeError(f"linear takes an input [*, in_features] and a weight [out_features, in_features], got {x} and {w}")
     if x.shape[-1] != w.shape[1]:
         turned = x.ndim > 1 and x.shape[-2] == w.shape[1]
-        raise ShapeError(f"linear of {x}: its last size is {hinted(x.shape[-1])}, but in_features={hinted(w.shape[1])} (weight "
-                         f"{w}){'; transposed it fits: .mT' if turned else ''}")
+        # The weight decides, not `in_features` of a module: `weight.data` may be replaced, parametrised or pruned.
+        raise ShapeError(f"linear of {x}: its last size is {hinted(x.shape[-1])}, but the weight {w} takes {hinted(w.shape[1])}"
+                         f"{'; transposed it fits: .mT' if turned else ''}")
     if b is not None and b.shape != w.shape[:1]:
         raise ShapeError(f"linear with weight {w} takes a bias of shape [{w.shape[0]}], got {b}")
     return x.with_shape((*x.shape[:-1], w.shape[0]))

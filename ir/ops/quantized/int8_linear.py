@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import dtype as dt
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...opdef.aval import Aval
+from ...opdef.aval import Aval, hinted
 from ...opdef.op import NO_GRAD, Host, Template, op
 from ...opdef.param_checks import check_choice, check_flag
 from ..nn import recurrent
@@ -22,8 +22,12 @@ LEAST_STEP = 1e-35          # rows of smaller steps are zeros, whose steps could
 def _infer(x, weight, scale, bias):
     if x.dtype is not dt.float32 or weight.dtype is not dt.int8:
         raise DTypeError(f"linear_int8 takes an input of float32 and a weight of int8, got {x} and {weight}")
-    if not x.ndim or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
-        raise ShapeError(f"linear_int8 of {x} and a weight {weight}: the input's last dim must be the weight's second")
+    if not x.ndim or weight.ndim != 2:
+        raise ShapeError(f"linear_int8 takes an input [*, in_features] and a weight [out_features, in_features], got {x} and "
+                         f"{weight}")
+    if x.shape[-1] != weight.shape[1]:
+        raise ShapeError(f"linear_int8 of {x}: its last size is {hinted(x.shape[-1])}, but the weight {weight} takes "
+                         f"{hinted(weight.shape[1])}")
     if weight.shape[1] > MOST_DEPTH:
         raise ArgumentError(f"linear_int8 takes a weight of at most {MOST_DEPTH} columns (sums are int32), got {weight}")
     for name, t in (("scale", scale), ("bias", bias)):

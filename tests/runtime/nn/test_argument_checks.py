@@ -2,6 +2,7 @@
 
 import collections
 import io
+import re
 
 import numpy as np
 import pytest
@@ -144,3 +145,38 @@ def test_attention_over_vectors_of_nothing_is_a_mean(causal):
     rows = [[0, 1], [1, 2], [2, 3]] if causal else [[2, 3]] * 3
     np.testing.assert_allclose(y.detach().numpy(), [[rows, rows]], rtol=1e-6)
     assert tuple(q.grad.shape) == (1, 2, 3, 0)
+
+
+class Doubled(nn.Module):
+    def forward(self, w):
+        return ingot.cat([w, w], 1)
+
+
+def with_data(w):
+    m = nn.Linear(4, 2)
+    m.weight.data = w
+    return m
+
+
+def with_attribute(in_features):
+    m = nn.Linear(4, 2)
+    m.in_features = in_features
+    return m
+
+
+LINEAR = {      # how a linear layer is made, and its weight in the message for an input of five columns
+    "as it is": (lambda: nn.Linear(4, 2), "float32[2, 4] takes 4"),
+    "the data of its weight replaced": (lambda: with_data(ingot.ones(2, 6)), "float32[2, 6] takes 6"),
+    "another attribute": (lambda: with_attribute(6), "float32[2, 4] takes 4"),
+    "pruned": (lambda: nn.utils.prune.l1_unstructured(nn.Linear(4, 2), "weight", 0.5), "float32[2, 4] takes 4"),
+    "parametrised": (lambda: nn.utils.parametrize.register_parametrization(nn.Linear(4, 2), "weight", Doubled(), unsafe=True),
+                     "float32[2, 8] takes 8"),
+    "quantised": (lambda: ingot.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(4, 2))), "int8[2, 4] takes 4"),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_layers_name_the_weight_that_computes(name):
+    make, text = LINEAR[name]
+    with pytest.raises(ValueError, match=r"of float32\[3, 5\]: its last size is 5, but the weight " + re.escape(text)):
+        make()(ingot.ones(3, 5))
