@@ -73,6 +73,7 @@ from ingot.return_types import triangular_solve as _triangular_solve
 from ingot.utils.hooks import RemovableHandle as _RemovableHandle
 import enum as _enum
 
+from ingot.func import _Transformed
 from ingot.jit import _Compiled, _Compiler
 from ingot.return_types import max as _max, median as _median, min as _min, nanmedian as _nanmedian
 _F = _t.TypeVar("_F", bound=_c.Callable[..., _t.Any])
@@ -82,6 +83,8 @@ class _GradMode:
     def __call__(self, fn: _F) -> _F: ...
     def __enter__(self) -> _t.Self: ...
     def __exit__(self, kind: _t.Any, error: _t.Any, traceback: _t.Any) -> None: ...
+_P = _t.ParamSpec("_P")
+_R = _t.TypeVar("_R")
 _Decorated = _t.TypeVar("_Decorated", bound=_c.Callable[..., _t.Any])
 
 __version__: _b.str
@@ -350,6 +353,7 @@ class HalfTensor(Tensor):
 
 class IngotError(_b.Exception):
     """Base of all errors that ingot raises on purpose."""
+    is_of_earlier_call: _b.bool
 
 class IntStorage:
     """Memory of int32, by its old name."""
@@ -5037,8 +5041,9 @@ def view_copy(self: Tensor, *shape: _t.SupportsIndex | _c.Sequence[_t.SupportsIn
               size: _t.SupportsIndex | _c.Sequence[_t.SupportsIndex] | None = None) -> Tensor:
     """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do not
     fit."""
-def vmap(func: _t.Any, in_dims: _t.Any = 0, out_dims: _t.Any = 0, randomness: _b.str = 'error', *,
-         chunk_size: _t.Any = None) -> _t.Any:
+
+def vmap(func: _c.Callable[_P, _R], in_dims: _t.Any = 0, out_dims: _t.Any = 0, randomness: _b.str = "error", *,
+         chunk_size: _b.int | None = None) -> _Transformed[_P, _R]:
     """Return a function that applies func to every sample of a batch at once and joins the results."""
 def vsplit(input: Tensor, indices_or_sections: _t.Any) -> _b.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""

@@ -7,7 +7,7 @@ import ingot
 import ingot.nn as nn
 import ingot.nn.functional as F
 import ingot.optim as optim
-from ingot import Tensor, autograd, jit
+from ingot import Tensor, autograd, func, jit
 from ingot.utils.data import DataLoader, Dataset, TensorDataset, random_split
 
 x = ingot.ones(2, 3, requires_grad=True)
@@ -147,3 +147,16 @@ class Points(Dataset[int]):
 numbers: Dataset[str] = Points()  # mistake
 ingot.distributions.Normal(0.0, 1.0).sample().foo()  # mistake
 ingot.distributions.Normal(0.0, 1.0).log_probs(x)  # mistake
+
+
+def loss_of(w: Tensor, sample: Tensor) -> Tensor:
+    return (w * sample).sum()
+
+
+func.grad(loss_of)("w", x)  # mistake
+func.grad(loss_of)(x)  # mistake
+func.vmap(func.grad(loss_of))(x, x).foo()  # mistake
+func.jacrev(loss_of)(x, x, x)  # mistake
+func.jacfwd(loss_of, argnums="w")  # mistake
+func.vjp(loss_of, x, x)[0].foo()  # mistake
+func.jvp(loss_of, x, x)  # mistake

@@ -33,7 +33,7 @@ TENSOR_ROOMS = ("runtime.api.", "runtime.nn.functional", "runtime.linalg", "runt
                 "runtime.masked", "runtime.array_api", "runtime.namespaces.sparse", "ir.", "runtime.nested")
 DISTRIBUTIONS = "runtime.distributions."
 PREFIX = "ingot."
-MADE_BLOCK = block(lambda: ()).__code__      # of all functions that the decorator makes
+MADE_BLOCK = block(lambda: ()).__code__      # as of all functions that the decorator makes, apart from their doors
 OF_DISTRIBUTIONS = {**dict.fromkeys(("support", "domain", "codomain", "base_constraint"), "Constraint"),
                     **dict.fromkeys(("has_rsample", "has_enumerate_support", "bijective", "is_discrete"), "_b.bool"),
                     **dict.fromkeys(("batch_shape", "event_shape", "param_shape"), "Size"), "event_dim": "_b.int",
@@ -474,7 +474,10 @@ class Page:
 
 def is_block(fn) -> bool:
     """Return whether `blocks.block` made a function: its result is a context manager and decorator."""
-    return isinstance(fn, types.FunctionType) and fn.__code__ is MADE_BLOCK
+    if not isinstance(fn, types.FunctionType):
+        return False
+    code = fn.__code__          # `ir/doors.py` gives a public function code of its own, with the file and line of the first
+    return (code.co_filename, code.co_firstlineno) == (MADE_BLOCK.co_filename, MADE_BLOCK.co_firstlineno)
 
 
 def has_signature(thing) -> bool:

@@ -178,9 +178,6 @@ class TraceError(_IngotError, _b.RuntimeError):
 class Traced(_t.Generic[_P, _R]):
     """A function that replays what is recorded of it, and records what is new. A call tries the quick call of the last one,
     then the entries of its key, then the symbolic entries of its family."""
-    def explain(self, profile: _b.bool = False) -> _Explanation:
-        """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With
-        `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
     def forget(self) -> None:
         """Drop all recordings and what they showed; the next call records again."""
     @_b.property
@@ -196,6 +193,8 @@ class Traced(_t.Generic[_P, _R]):
     __qualname__: _b.str
     __wrapped__: _c.Callable[_P, _R]
     example_inputs: _t.Any
+    def explain(self, profile: _b.bool = False) -> _b.str:
+        """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
     fn: _c.Callable[_P, _R]
     @_b.property
     def graphs(self) -> _b.dict[_b.str, _t.Any]:
@@ -406,9 +405,6 @@ class _Position(_t.NamedTuple):
         """The function's own name."""
     def of(self, text: _b.str) -> _b.str:
         """Return the text with the file, line and function that it does not name yet."""
-
-class _Explanation(_b.str):
-    """A text that tells about a function. `print` shows all of it, its repr the first lines."""
 
 class _Captured:
     """A recorded run."""

@@ -1,3 +1,4 @@
+from ingot.func import _Transformed
 from ingot.jit import _Compiled, _Compiler
 from ingot.return_types import max as _max, median as _median, min as _min, nanmedian as _nanmedian
 
@@ -9,6 +10,11 @@ class _GradMode:
     def __call__(self, fn: _F) -> _F: ...
     def __enter__(self) -> _t.Self: ...
     def __exit__(self, kind: _t.Any, error: _t.Any, traceback: _t.Any) -> None: ...
+
+_P = _t.ParamSpec("_P")
+_R = _t.TypeVar("_R")
+def vmap(func: _c.Callable[_P, _R], in_dims: _t.Any = 0, out_dims: _t.Any = 0, randomness: _b.str = "error", *,
+         chunk_size: _b.int | None = None) -> _Transformed[_P, _R]: ...
 
 @_t.overload
 def no_grad(fn: _F) -> _F: ...

@@ -5,6 +5,7 @@
 import builtins as _b
 import typing as _t
 from ingot.backends.cudnn import _Operation as _Operation
+import contextlib as _contextlib
 
 cufft_plan_cache: _PlanCache
 matmul: _Products
@@ -37,7 +38,8 @@ def preferred_blas_library(backend: _b.str | None = None) -> _b.str:
 def preferred_linalg_library(backend: _b.str | None = None) -> _b.str:
     """'default': ingot makes its own kernels, whichever library is asked for."""
 def sdp_kernel(enable_flash: _b.bool = True, enable_math: _b.bool = True,
-               enable_mem_efficient: _b.bool = True, enable_cudnn: _b.bool = True) -> _b.tuple[_t.Any, ...]:
+               enable_mem_efficient: _b.bool = True,
+               enable_cudnn: _b.bool = True) -> _contextlib._GeneratorContextManager[_t.Any]:
     """Set the four switches inside."""
 
 class _PlanCache:

@@ -2,10 +2,10 @@
 
 # Made by `make stubs` from the live package; not edited by hand.
 
-import builtins as _b
 import typing as _t
+import contextlib as _contextlib
 
-def profile() -> _b.tuple[_t.Any, ...]:
+def profile() -> _contextlib._GeneratorContextManager[_t.Any]:
     """Record the work inside."""
 def start() -> None:
     """Start the recording."""

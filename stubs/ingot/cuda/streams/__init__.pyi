@@ -13,6 +13,7 @@ from ingot.cuda import StreamContext as StreamContext
 from ingot.cuda import get_sync_debug_mode as get_sync_debug_mode
 from ingot.cuda import is_current_stream_capturing as is_current_stream_capturing
 from ingot.cuda import set_sync_debug_mode as set_sync_debug_mode
+import contextlib as _contextlib
 
 def switch(device: _b.int) -> _LentSwitch:
     """Return the switch that public functions read and set: this thread's current stream of a device."""
@@ -41,7 +42,7 @@ class _LentSwitch:
         """Return the functions that set a value and put back the one before (`Block.around`)."""
     def get(self) -> _t.Any:
         """Return the value."""
-    def held(self, value: _t.Any) -> _b.tuple[_c.Callable[..., _t.Any], _c.Callable[..., _t.Any]]:
+    def held(self, value: _t.Any) -> _contextlib._GeneratorContextManager[_t.Any]:
         """Return the functions that set a value and put back the one before (`Block.around`)."""
     def set(self, value: _t.Any, is_restored: _b.bool = False) -> None:
         """Set the value. `is_restored`: the caller puts back the former one, whatever it is."""

@@ -13,6 +13,7 @@ from ingot.nn import Module as _Module
 from ingot.nn.parallel import comm as comm
 from ingot.nn.parallel import distributed as distributed
 from ingot.nn.parallel import scatter_gather as scatter_gather
+import contextlib as _contextlib
 
 class DistributedDataParallel(_Module, _Joinable):
     """A module that starts as rank 0's on every process and averages gradients over processes during backward. Parameters
@@ -39,7 +40,7 @@ class DistributedDataParallel(_Module, _Joinable):
         others."""
     def join_hook(self, **kwargs: _t.Any) -> _EndedModule:
         """Return the hook that acts for others after this process has ended."""
-    def no_sync(self) -> _b.tuple[_t.Any, ...]:
+    def no_sync(self) -> _contextlib._GeneratorContextManager[_t.Any]:
         """Accumulate gradients in this process inside; the next step outside averages the sums."""
     def register_comm_hook(self, state: _t.Any, hook: _t.Any) -> None:
         """Let hook(state, bucket) reduce each GradBucket's gradients; it returns a futures.Future of the reduced tensor."""

@@ -6,6 +6,7 @@ import builtins as _b
 import collections.abc as _c
 import typing as _t
 from ingot import IngotError as _IngotError
+import contextlib as _contextlib
 import enum as _enum
 
 _R = _t.TypeVar("_R")
@@ -49,7 +50,7 @@ def noop_context_fn() -> _b.tuple[_t.Any, ...]:
     """Return the default `context_fn`: no context around either run."""
 def set_checkpoint_debug_enabled(enabled: _b.bool | None) -> _t.Any:
     """Do nothing. `enabled` is ignored: errors always name the saved tensors that differ."""
-def set_checkpoint_early_stop(enable: _b.bool) -> _b.tuple[_t.Any, ...]:
+def set_checkpoint_early_stop(enable: _b.bool) -> _contextlib._GeneratorContextManager[_t.Any]:
     """Set inside a `with` whether second runs end early, whatever `checkpoint` is told."""
 def set_device_states(devices: _t.Any, states: _t.Any, *, device_type: _t.Any = None) -> None:
     """Restore random states that `get_device_states` returned. `devices` and `device_type` are ignored: one generator draws

@@ -6,6 +6,7 @@ import builtins as _b
 import typing as _t
 from ingot import Tensor as _Tensor
 from ingot.nn import ModuleList as _ModuleList
+import contextlib as _contextlib
 
 class ParametrizationList(_ModuleList):
     """The chain of functions of one parametrised tensor, and their original tensors."""
@@ -21,7 +22,7 @@ class ParametrizationList(_ModuleList):
 class ParametrizedTensor(_b.property):
     """Attribute of a module that its parametrisation computes anew each time. Assigning sets the originals."""
 
-def cached() -> _b.tuple[_t.Any, ...]:
+def cached() -> _contextlib._GeneratorContextManager[_t.Any]:
     """Compute each parametrised tensor once inside."""
 def is_parametrized(module: _t.Any, tensor_name: _t.Any = None) -> _b.bool:
     """Return whether the module, or one of its tensors, is parametrised."""
