@@ -1,5 +1,9 @@
 """Graphs as text and back: `show` prints, `parse` reads; each undoes the other.
 
+Types are written ``f32[8,64]`` here, not ``float32[8, 64]`` as in messages. Exported files keep this text, a size may be an
+expression (``f32[2*b,64]``), and lines with a type on every value stay short. Errors of `parse` quote types as the text has
+them, since they show its line. All other messages, those of `verify` as well, write ``float32[8, 64]``.
+
 Grammar (white space and `# comments` are free, but a comment ``# file:line`` or
 ``# file:line in module`` at the end of a node says where it comes from):
 

@@ -1,7 +1,7 @@
 """Verification of graphs: one message for each broken rule, naming the node and the user's line."""
 
 from ..errors import GraphError, IngotError
-from ..opdef.aval import Aval
+from ..opdef.aval import Aval, named_type
 from ..opdef.op import OPS, count_words, operand_bounds
 from ..opdef.params import canonical_params, params_key
 from ..ops.core.elementwise_rules import NUMBERS
@@ -104,9 +104,9 @@ def _input_problems(graph):
         yield "an input stands in the list twice"
     for v in graph.inputs:
         if v.node is not None:
-            yield f"input {v!r} is made by a node"
+            yield f"an input of type {named_type(v.aval)} is made by a node"
         if not v.name:
-            yield f"an input of type {v.aval!r} has no name"
+            yield f"an input of type {named_type(v.aval)} has no name"
 
 
 def _node_problems(node: Node):
@@ -155,8 +155,8 @@ def _type_problems(node, operands, params, declared):
         yield f"{node.op.name} gives {'several results' if type(given) is tuple else 'one result'}"
     given = given if type(given) is tuple else (given,)
     if declared != given:
-        yield (f"declared type{'s' * (len(given) != 1)} {', '.join(map(str, declared))}, but {node.op.name} gives "
-               f"{', '.join(map(str, given))}")
+        yield (f"declared type{'s' * (len(given) != 1)} {', '.join(map(named_type, declared))}, but {node.op.name} gives "
+               f"{', '.join(map(named_type, given))}")
 
 
 def _result_problems(graph, defined):
@@ -167,11 +167,12 @@ def _result_problems(graph, defined):
     written = set()
     for u in graph.updates:
         if u.target not in inputs:
-            yield f"an update writes into {u.target!r}, which is not an input"
+            yield f"an update writes into a value of type {named_type(u.target.aval)}, which is not an input"
         elif u.value not in defined:
             yield f"the update of %{u.target.name} takes a value that is not in the graph"
         elif u.target.aval != u.value.aval:
-            yield f"the update of %{u.target.name}: {u.target.aval!r} takes a value of type {u.value.aval!r}"
+            yield (f"the update of %{u.target.name}: {named_type(u.target.aval)} takes a value of type "
+                   f"{named_type(u.value.aval)}")
         if u.target in written:
             yield f"%{u.target.name} is updated twice"
         written.add(u.target)

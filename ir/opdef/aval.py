@@ -14,7 +14,7 @@ class Aval:
 
     `repr` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a symbolic size. `str`, for messages, is
     ``float32[8, 64]`` with the sizes as they are now. No condition on these arises, since rules describe operands before they
-    check them.
+    check them. `named_type` is for messages about graphs.
     """
 
     __slots__ = ("_hash", "dtype", "shape")
@@ -67,6 +67,14 @@ class Aval:
     @property
     def is_symbolic(self) -> bool:
         return has_symbols(self.shape)
+
+
+def named_type(aval) -> str:
+    """Return a type for messages about graphs: ``float32[b, 64]``, with names of symbolic sizes.
+
+    `str` would show b and 8 alike, where these are the two types that differ.
+    """
+    return f"{aval.dtype.name}[{', '.join([d.text if type(d) is SymInt else str(d) for d in aval.shape])}]"
 
 
 def shape_text(shape) -> str:

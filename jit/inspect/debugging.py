@@ -242,7 +242,7 @@ def _count(x):
 
 
 def _type(x):
-    return f"{BY_NP[x.dtype].short}[{','.join(map(str, x.shape))}]"
+    return f"{BY_NP[x.dtype].name}{list(x.shape)}"
 
 
 def _described(x):

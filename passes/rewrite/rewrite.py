@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from ...ir.errors import GraphError
 from ...ir.graph.graph import Builder, Graph, Node, Value, live_nodes
+from ...ir.opdef.aval import named_type
 from ...ir.opdef.op import BINDERS, Op
 from ...ir.opdef.params import param_key
 from ...ir.ops.core.elementwise_rules import NUMBERS
@@ -60,7 +61,7 @@ def _same_types(node, replacement):
     replacement = replacement if type(replacement) is tuple else (replacement,)
     for old, new in zip(node.outputs, replacement, strict=True):
         if old.aval != new.aval:
-            raise GraphError(f"a rewrite of {node.op.name} gave {new.aval!r} in place of {old.aval!r}")
+            raise GraphError(f"a rewrite of {node.op.name} gave {named_type(new.aval)} in place of {named_type(old.aval)}")
     return replacement
 
 

@@ -7,6 +7,7 @@ body holds a contraction or another template (those take low-precision operands 
 from ...ir import dtype as dt
 from ...ir.errors import GraphError
 from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.opdef.aval import named_type
 from ...ir.opdef.op import Composite, Op, Reduce, Scalar, View
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full
@@ -58,7 +59,8 @@ def _fit(node, declared, value):
     if value.dtype is not declared.dtype:
         value = cast(value, dtype=declared.dtype)
     if value.aval != declared.aval:
-        raise GraphError(f"the body of {node.op.name} gives {value.aval!r}, its shape rule says {declared.aval!r}")
+        raise GraphError(f"the body of {node.op.name} gives {named_type(value.aval)}, its shape rule says "
+                         f"{named_type(declared.aval)}")
     return value
 
 

@@ -358,4 +358,4 @@ def agree(want, got, narrowest: int = 8) -> bool:
 
 
 def _at_sizes(example):
-    return " for inputs " + ", ".join(f"{t.dtype.short}{list(t._a.shape)}" for t in example.tensors)
+    return " for inputs " + ", ".join(f"{t.dtype.name}{list(t._a.shape)}" for t in example.tensors)

@@ -180,6 +180,8 @@ def broken_graphs():
     foreign = Node(Op("nowhere", *[None] * 4), (x,), {}, [x.aval], multi=False)
     yield "used before it is defined", Graph("g", g.inputs, (add, mul, expand), (add.output,))
     yield r"declared type float32\[2, 4\].*model.py:7", Graph("g", g.inputs, (wrong,), (wrong.output,))
+    yield r"the update of %b: float32\[3\] takes a value of type float32\[2, 3\]", Graph(
+        "g", g.inputs, g.nodes, g.outputs, (Update(bias, mul.output),))
     yield "defined twice", Graph("g", g.inputs, (mul, mul), (mul.output,))
     yield "nowhere is not recorded", Graph("g", g.inputs, (foreign,), (foreign.output,))
     yield "takes 1 operand, got 2", Graph("g", g.inputs, (Node(ew.neg, (x, x), {}, [x.aval], multi=False),), ())

@@ -222,9 +222,10 @@ def from_a_gradient():
     optimizer.step()
 
 
-CAME_IN = {from_an_argument: "x, f32[2], holds it in 1 of 2 elements where add", from_a_weight: "self.weight, f32[2]",
-           from_a_weight_of_a_trace: "self.weight, f32[2]", from_a_given_gradient: "the gradient given to backward(), f32[2]",
-           from_state_of_an_optimizer: "optimizer.state[0]['exp_avg'], f32[2]", from_a_gradient: "w.grad, f32[2]"}
+CAME_IN = {from_an_argument: "x, float32[2], holds it in 1 of 2 elements where add", from_a_weight: "self.weight, float32[2]",
+           from_a_weight_of_a_trace: "self.weight, float32[2]",
+           from_a_given_gradient: "the gradient given to backward(), float32[2]",
+           from_state_of_an_optimizer: "optimizer.state[0]['exp_avg'], float32[2]", from_a_gradient: "w.grad, float32[2]"}
 
 
 @pytest.mark.parametrize("fn", CAME_IN, ids=lambda fn: fn.__name__)
@@ -238,7 +239,7 @@ def test_a_nan_from_outside_of_a_replay():
     for _ in range(3):
         traced(vec(3.0, 4.0))
     x = vec(3.0, float("nan"))
-    with jit.debug(nan=True), pytest.raises(NotFiniteError, match="came in from outside: x, f32"):
+    with jit.debug(nan=True), pytest.raises(NotFiniteError, match="came in from outside: x, float32"):
         traced(x)
 
 
