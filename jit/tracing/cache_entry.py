@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ...ir.draw.tables import counted
+from ...ir.draw.tables import COLUMNS, clipped, counted
 from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ..guards.guard_code import quick_check
@@ -46,7 +46,7 @@ class Entry:
     def __repr__(self):
         sizes = "fixed sizes" if self.symbols is None else f"symbolic sizes, recorded for {self.symbols.text()}"
         names = ", ".join(dict.fromkeys([job.region.name for job in report.jobs_of([self])]))
-        return f"<entry of {sizes}: {counted(len(self.guards), 'guard')}; {names}>"
+        return clipped(f"<entry of {sizes}: {counted(len(self.guards), 'guard')}; {names}", COLUMNS - 1) + ">"
 
     def add(self, recording, guards) -> bool:
         """Add a path that was recorded while this entry applied; return False if it begins in another way. Its conditions hold

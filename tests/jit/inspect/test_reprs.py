@@ -60,6 +60,13 @@ def step_of(net):
     return jit.trace(step)
 
 
+def many_branches(x):
+    for i in range(12):
+        if x.sum() > i:
+            x = x + 1
+    return x
+
+
 @pytest.fixture(scope="module")
 def things(tmp_path_factory):
     """Return {name: object}."""
@@ -67,7 +74,8 @@ def things(tmp_path_factory):
     x, new = ingot.randn(4, 8), jit.trace(lambda x: x * 2)
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
     step, large, module = step_of(net), step_of(deep(8)), jit.trace(nn.Linear(8, 4))
-    for f in (step, large, module):
+    branching = jit.trace(many_branches)
+    for f in (step, large, module, branching):
         for _ in range(3):
             f(x)
     with jit.profile() as p:
@@ -87,6 +95,7 @@ def things(tmp_path_factory):
         "events": p.events, "work": p.rows[0].work, "profile to enter": jit.profile(), "debug": jit.debug(nan=False),
         "stats": large.stats(), "explanation": large.explain(), "explanation before a call": new.explain(),
         "traced function": large, "traced module": module, "traced before a call": new, "entries": large._cache.all_entries(),
+        "entry of many segments": branching._cache.all_entries()[0],
         "kernels": kernels, "no kernels": new.kernels, "kernel": next(iter(kernels.values())), "graphs": large.graphs,
         "no graphs": new.graphs, "stages": next(iter(stages.values())), "graph": graph, "node": graph.nodes[0],
         "value": graph.inputs[0], "large graph": next(iter(large.graphs.values()))["recorded"],
