@@ -6,13 +6,14 @@ Debuggers that look at the error afterwards have all frames.
 
 import sys
 import threading
+import traceback
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from .config import current
 from .errors import IngotError
-from .tracebacks import chain_of, entries_of, is_own, shorten, users_part
+from .tracebacks import FULL, chain_of, entries_of, is_own, is_user, shorten, users_part
 
 
 @contextmanager
@@ -29,6 +30,35 @@ def shortened(error: BaseException | None):
     finally:
         for e, trace, cause, context, suppress in before:
             e.__traceback__, e.__cause__, e.__context__, e.__suppress_context__ = trace, cause, context, suppress
+
+
+def text_for_parent(error: BaseException) -> str:
+    """Return the text of an error in a worker process that the error of its parent will hold: the user's lines that ran last,
+    and the error, in `_LINES` lines. All frames with `INGOT_TRACEBACK=full`."""
+    if current().traceback == "full":
+        return "".join(traceback.format_exception(error))
+    with shortened(error):
+        said = "".join(traceback.format_exception_only(error))
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if cause is not None:
+            said += f"  from {traceback.format_exception_only(cause)[0].splitlines()[0]}\n"
+        entries = entries_of(error.__traceback__)
+        while entries and not is_user(entries[-1]):
+            entries.pop()
+    if not entries:         # ingot raised it between two calls of the user's code: samples that do not stack
+        return said
+    most = len(entries)
+    if 1 + 2 * most + said.count("\n") > _LINES:
+        most = max(1, (_LINES - 2 - said.count("\n")) // 2)
+    # Marks below the lines would need room, so the summaries have no columns.
+    frames = [traceback.FrameSummary(e.tb_frame.f_code.co_filename, e.tb_lineno, e.tb_frame.f_code.co_name)
+              for e in entries[-most:]]
+    before = len(entries) - most
+    hidden = f"  ... {before} frame{'s' * (before != 1)} before; {FULL} shows all\n" if before else ""
+    return "".join(["Traceback (most recent call last):\n", hidden, *traceback.format_list(frames), said])
+
+
+_LINES = 7      # of a worker's text: a statement that iterates a loader takes five more, and twelve fit
 
 
 def install() -> None:

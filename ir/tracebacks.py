@@ -30,11 +30,12 @@ _RAISES = frozenset((opmap["RAISE_VARARGS"], opmap["RERAISE"]))
 # Errors that tell of the world or of the caller's loop, wherever they are raised.
 _OF_CALLERS = OSError, MemoryError, RecursionError, StopIteration, StopAsyncIteration, ImportError, Warning
 _SIGNATURES = "() missing ", "() takes ", "() got "       # texts of calls that do not fit a signature
-_FULL = "INGOT_TRACEBACK=full"
+FULL = "INGOT_TRACEBACK=full"
 _MOST = 100         # exceptions of one chain
 
 _own: dict = {}     # by names of modules
 _inside: dict = {}
+_FOR_PYTHON: set[str] = set()       # modules that `computes_for_python` names
 
 
 def is_own_module(name: str) -> bool:
@@ -126,7 +127,7 @@ def shorten(error: BaseException) -> None:
     note = note_on(error, entries)
     if note and note not in getattr(error, "__notes__", ()):
         error.add_note(note)
-    came_from_ingot = not is_user(entries[-1])
+    came_from_ingot = _innermost_own(entries) is not None
     error.__traceback__ = users_part(trace)
     shorten_causes(error, came_from_ingot)
 
@@ -147,6 +148,17 @@ def entries_of(trace) -> list:
         found.append(trace)
         trace = trace.tb_next
     return found
+
+
+def _innermost_own(entries):
+    """Return the last entry of ingot, if the error arose there or in a library that it called; None if below it the user's code
+    ran, whose errors are the user's own (`json.loads` in a traced function)."""
+    for entry in reversed(entries):
+        if is_own(entry.tb_frame):
+            return entry
+        if is_user(entry):
+            break
+    return None
 
 
 def is_user(entry) -> bool:
@@ -206,11 +218,12 @@ def shorten_causes(error: BaseException, came_from_ingot: bool = False) -> None:
 
 
 def _is_internal(error: BaseException, came_from_ingot: bool) -> bool:
-    """Return whether an exception met no frame of the user."""
+    """Return whether an exception arose inside ingot and met no frame of the user."""
     trace = error.__traceback__
     if trace is None:
         return came_from_ingot          # one that was kept without frames, which would hold tensors
-    return not any(map(is_user, entries_of(trace)))
+    entries = entries_of(trace)
+    return not any(map(is_user, entries)) and (came_from_ingot or any(is_own(entry.tb_frame) for entry in entries))
 
 
 def _hide(error: BaseException, inner: BaseException) -> None:
@@ -231,16 +244,24 @@ def _hide(error: BaseException, inner: BaseException) -> None:
 # Errors that ingot did not raise on purpose.
 
 
+def computes_for_python(module: str) -> None:
+    """Enter a module whose functions do operations of Python for the user: `1 / n` of a symbolic `n`, `int("a")` in a traced
+    function. What Python refuses there is the user's mistake."""
+    _FOR_PYTHON.add(module)
+
+
 def note_on(error: BaseException, entries: list) -> str:
     """Return the line of ingot in which an error arose that no `raise` of ingot made; empty for all others."""
     last = entries[-1]
     if not isinstance(error, Exception) or isinstance(error, (IngotError, *_OF_CALLERS)) or is_user(last):
         return ""
-    own = next((entry for entry in reversed(entries) if is_own(entry.tb_frame)), None)
+    own = _innermost_own(entries)
     if own is None or (own is last and own.tb_frame.f_code.co_code[own.tb_lasti] in _RAISES):
+        return ""
+    if own.tb_frame.f_globals.get("__name__") in _FOR_PYTHON:
         return ""
     if type(error) is TypeError and any(text in str(error) for text in _SIGNATURES):
         return ""
     file = own.tb_frame.f_code.co_filename
     file = os.path.join(_PACKAGE, os.path.relpath(file, _ROOT)) if file.startswith(_ROOT) else file
-    return f"(raised inside ingot at {file}:{own.tb_lineno}; {_FULL} shows all frames)"
+    return f"(raised inside ingot at {file}:{own.tb_lineno}; {FULL} shows all frames)"

@@ -7,7 +7,10 @@ import functools
 import math
 from collections.abc import Callable
 
+from ..tracebacks import computes_for_python
 from .symbolic import MATH, applied, is_symbol
+
+computes_for_python(__name__)
 
 # Tests of numbers as comparisons: `v - v` is 0 or nan.
 _TESTS: dict[str, Callable] = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0,

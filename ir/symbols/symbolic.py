@@ -23,7 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..tracebacks import computes_for_python
 from . import polynomial as poly
+
+computes_for_python(__name__)
 
 
 def _written(x, spec=None):

@@ -22,8 +22,11 @@ from ...ir import dtype as dt
 from ...ir.ops.core.elementwise import pow_
 from ...ir.ops.core.host_call import FUNCTIONS
 from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, is_symbol
+from ...ir.tracebacks import computes_for_python
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.state.mode import tls
+
+computes_for_python(__name__)
 
 _WIDE = {float: dt.float64, int: dt.int64}
 _EXACT = 1 << 53                    # integers up to here are doubles

@@ -29,6 +29,7 @@ from ...ir import dtype as dt
 from ...ir.source_location import place_text
 from ...ir.symbols import number_functions
 from ...ir.symbols.symbolic import SymFloat, SymInt, extreme
+from ...ir.tracebacks import computes_for_python
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.state.mode import tls
@@ -50,6 +51,7 @@ from ..side_effects.deferred_print import written
 from . import progress_bars
 from .repeated_warnings import warn_under
 
+computes_for_python(__name__)
 PROXIES = (LazyScalar, SymInt, SymFloat, SymScalar)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 

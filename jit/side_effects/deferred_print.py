@@ -10,11 +10,14 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
+from ...ir.tracebacks import computes_for_python
 from ...runtime.core.tensor import Tensor
 from ...runtime.state.mode import tls
 from ..bytecode.stack import Walk, instructions_of, position_of
 from ..proxies.lazy_scalars import LazyScalar, as_number
 from .unread_texts import UnreadTexts, asking_frame, is_logged
+
+computes_for_python(__name__)
 
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 SHOWN: dict = {}        # class -> names of methods that show texts at each call, filled by `python_state/progress_bars.py`

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import AutogradError, DeviceError, DTypeError, ShapeError
+from ...ir.errors import AutogradError, DeviceError, DimError, DTypeError, ShapeError, kind_of
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
@@ -41,7 +41,12 @@ class Size(tuple):
         return in_full(f"Size({list(self)})")
 
     def __getitem__(self, i):
-        got = tuple.__getitem__(self, i)
+        try:
+            got = tuple.__getitem__(self, i)
+        except IndexError:
+            raise DimError(f"index {i} is out of range for {self!r} with {len(self)} dim{'s' * (len(self) != 1)}") from None
+        except TypeError:
+            raise TypeError(f"an index of Size must be an integer or a slice, got {kind_of(i)}") from None
         return tuple.__new__(Size, got) if isinstance(i, slice) else got
 
     def __add__(self, other):

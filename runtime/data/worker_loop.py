@@ -9,14 +9,13 @@ import queue
 import signal
 import threading
 import time
-import traceback
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from ...ir.errors import IngotError
-from ...ir.shown_errors import shortened
+from ...ir.shown_errors import text_for_parent
 from ..cpu.calls.pool import set_num_threads
 from ..state.switches import question
 from .collate import Memory
@@ -82,8 +81,7 @@ class Failure:
     """Exception of a worker: the name of its class, and its traceback as text."""
 
     def __init__(self, worker: int, error: BaseException):
-        with shortened(error):
-            self.worker, self.text = worker, "".join(traceback.format_exception(error))
+        self.worker, self.text = worker, text_for_parent(error).rstrip("\n")
         self.module, self.name = type(error).__module__.replace("__mp_main__", "__main__"), type(error).__qualname__
 
     def error(self) -> Exception:

@@ -127,6 +127,125 @@ def test_the_switch_shows_all_frames(folder):
     assert len(lines_of(run(file, INGOT_TRACEBACK="full"))) > 5
 
 
+# Errors of other processes.
+
+WORKERS = {        # the body of a dataset's `__getitem__`, and more arguments of the loader
+    "operator": ("return ingot.ones(2, 3) @ ingot.ones(2, i + 2)  # here", ""),
+    "helpers": ("return one({})", ""),
+    "library": ("return json.loads('{')  # here", ""),
+    "cause": ("try:\n            {}['a']\n        except KeyError as e:\n            raise ValueError('b') from e  # here", ""),
+    "network": ("return nn.Sequential(nn.Linear(3, 4))(ingot.ones(2))  # here", ""),
+    "notes": ("e = ValueError('no')\n        e.add_note('first')\n        e.add_note('second')\n        raise e  # here", ""),
+    "collate": ("return i", ", collate_fn=one"),
+}
+WORKER_PROGRAM = """import json
+import ingot
+from ingot import nn
+def three(d):
+    return d['a']  # here
+def two(d):
+    return three(d)
+def one(d):
+    return two(d)
+class Data(ingot.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        BODY
+loader = ingot.utils.data.DataLoader(Data(), batch_size=2, num_workers=1MORE)
+assert next(iter(loader))
+"""
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_an_error_of_a_worker_shows_few_lines(folder, name):
+    body, more = WORKERS[name]
+    file = written(folder, f"worker_{name}", WORKER_PROGRAM.replace("BODY", body).replace("MORE", more))
+    text = shown(raised(file))
+    check(text, file)
+    assert "inside ingot" not in text
+
+
+def test_samples_that_do_not_stack_show_no_frames_of_a_worker(folder):
+    file = written(folder, "unequal", WORKER_PROGRAM.replace("BODY", "return ingot.ones(i + 1)").replace("MORE", ""))
+    text = shown(raised(file))
+    assert len(text.splitlines()) <= 6 and str(ROOT) not in text
+    assert "Original ingot.ir.errors.ShapeError: stack expects" in text
+
+
+def test_the_switch_shows_all_frames_of_a_worker(folder):
+    file = written(folder, "switched", WORKER_PROGRAM.replace("BODY", "return one({})").replace("MORE", ""))
+    with config.override(traceback="full"):
+        text = str(raised(file))
+    assert "in one" in text and "in two" in text and str(ROOT / "runtime") in text
+
+
+POOLS = {
+    "executor": "from concurrent.futures import ProcessPoolExecutor\nlist(ProcessPoolExecutor(1).map(work, [0]))",
+    "pool": "import multiprocessing\nmultiprocessing.Pool(1).map(work, [0])",
+    "pool_of_ingot": "from ingot import multiprocessing\nmultiprocessing.Pool(1).map(work, [0])",
+}
+
+
+@pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS)
+@pytest.mark.parametrize("body", ["1 / n", "ingot.ones(2, 3) @ ingot.ones(n, 3)"], ids=["python", "ingot"])
+def test_a_pool_shows_the_line_that_failed_in_its_process(folder, pool, body):
+    program = f"import ingot\ndef work(n):\n    return {body}\nif __name__ == '__main__':\n    " + pool.replace("\n", "\n    ")
+    file = written(folder, "pool", program)
+    text = run(file)
+    assert f'File "{file}", line 3, in work' in text
+    assert "direct cause" in text and str(ROOT / "runtime") not in text
+
+
+def test_a_cause_that_a_library_handled_is_shown(folder):
+    file = written(folder, "zone", "import ingot, zoneinfo\nzoneinfo.ZoneInfo('No/Where')\n")
+    assert shown(raised(file)).count("Traceback (most recent call last)") > 1
+
+
+# Errors of the user's own Python code in traced functions.
+
+TRACED = [
+    "x * (1 / n)", "x * (1 // n)", "x * (3 % n)", "divmod(3, n)", "0.0 ** (-1 - n)", "1 << (-1 - n)", "[1, 2][n + 5]",
+    "items[n + 5]", "table['nope']", "table.pop('nope')", "n.nope", "n + 'a'", "'a' + n", "n(3)", "len(n)", "list(n)",
+    "int('a')", "float('a')", "math.sqrt(-1 - n)", "math.log(n)", "math.exp(10000 + n)", "max([])", "min(items[5:])",
+    "sum(['a'])", "next(iter([]))", "items.index(77)", "chr(-1 - n)", "f'{n:q}'", "x.shape[4]", "x.shape['a']", "x.tolist()[5]",
+    "1 / (x.sum().item() - 2)", "1 // (int(x.sum().item()) - 2)", "math.sqrt(-x.sum().item())", "[1][int(x.sum().item())]",
+    "'a' + x.sum().item()", "json.loads('{')", "re.compile('(')", "random.choice([])", "np.zeros(3)[7]",
+    "np.linalg.inv(np.zeros((2, 2)))", "None.nope", "throw(AttributeError('mine'))", "throw(TypeError('mine'))",
+]
+TRACED_PROGRAM = """
+import json, math, random, re
+import numpy as np
+import ingot
+def throw(error):
+    raise error
+@TRACE
+def f(x, n, items, table):
+    if n == 0:
+        RUN  # here
+    return x * n
+for n in CALLS:
+    f(ingot.ones(2), n, [1, 2], {'a': 1})
+"""
+
+
+@pytest.mark.parametrize("calls", ["(0,)", "(5, 5, 6, 6, 7, 0)"], ids=["first", "symbolic"])
+@pytest.mark.parametrize("code", TRACED)
+def test_an_error_of_python_in_a_traced_function_is_the_users(folder, code, calls):
+    program = TRACED_PROGRAM.replace("CALLS", calls)
+    plain = raised(written(folder, "plain", program.replace("TRACE", "(lambda f: f)").replace("RUN", code)))
+    file = written(folder, "traced", program.replace("TRACE", "ingot.jit.trace").replace("RUN", code))
+    error = raised(file)
+    assert type(error) is type(plain)
+    text = shown(error)
+    lines = [line for line in lines_of(text) if f"site-packages{os.sep}" not in line[0]]
+    assert not any(line[0].startswith(str(ROOT)) for line in lines), text
+    assert "inside ingot" not in text
+    users = [int(number) for name, number in lines if name == str(file)]
+    marked = [i for i, line in enumerate(file.read_text().splitlines(), 1) if "# here" in line]
+    assert users[-1] == marked[0] or "throw" in code
+
+
 # Readers of tracebacks.
 
 
