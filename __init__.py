@@ -5,9 +5,10 @@ import sys as _sys
 
 from . import paths as _paths
 from .ir import shown_errors as _shown_errors
+from .ir.doors import door as _door
 from .ir.dtype import ALL as _DTYPES
 from .ir.errors import IngotError as IngotError
-from .ir.suggestions import UnknownName as _UnknownName
+from .ir.suggestions import unknown_name as _unknown_name
 from .ir.version import VERSION as _VERSION
 from .runtime import api as _api
 from .runtime.api.register.register import FUNCTIONS as _FUNCTIONS
@@ -31,6 +32,7 @@ _shown_errors.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 
 
+@_door
 def __getattr__(name):
     """Load modules, and functions that few programs need (`runtime/api`), on first use."""
     if name == "jit" or name in _paths.PUBLIC or name in _paths.PRIVATE:
@@ -50,7 +52,7 @@ def __getattr__(name):
         found = _FUNCTIONS[name]
     except KeyError:
         hint = f"; use {_NUMPY_NAMES[name]}" if name in _NUMPY_NAMES else ""
-        raise _UnknownName(_sys.modules[__package__], name, __name__, hint) from None
+        raise _unknown_name(_sys.modules[__package__], name, __name__, hint) from None
     globals().update({other: fn for other, fn in _FUNCTIONS.items() if other not in globals()})     # set names stay
     return found
 

@@ -11,8 +11,8 @@ from collections import ChainMap
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
-from .ir.doors import give_doors
-from .ir.suggestions import UnknownName
+from .ir.doors import door, give_doors
+from .ir.suggestions import UnknownModule, UnknownName, unknown_name
 
 PUBLIC = {
     "__config__": "runtime.namespaces.build_config",
@@ -303,7 +303,8 @@ def add_suggestions(module, called: str) -> None:
     if hasattr(before, "suggests"):         # it was loaded under another public path
         return
 
-    def find(name):
+    @door
+    def __getattr__(name):
         try:
             if before is not None:
                 return before(name)
@@ -314,10 +315,10 @@ def add_suggestions(module, called: str) -> None:
                 raise
         if name[:2] == "__":                # asked by the interpreter and by libraries
             raise AttributeError(f"module {called!r} has no attribute {name!r}")
-        raise UnknownName(module, name, called) from None
+        raise unknown_name(module, name, called) from None
 
-    find.suggests = True        # type: ignore[attr-defined]
-    module.__getattr__ = find
+    __getattr__.suggests = True        # type: ignore[attr-defined]
+    module.__getattr__ = __getattr__
 
 
 class SameModule(Loader):
@@ -367,7 +368,25 @@ class PublicPaths(MetaPathFinder):
         return importlib.util.spec_from_loader(name, SameModule(name, real), is_package=True)
 
 
+class MissingPaths(MetaPathFinder):
+    """Finder that comes last: the error for a module of ingot that no other one found suggests a name."""
+
+    @door
+    def find_spec(self, name, path=None, target=None):
+        # `importlib.util.find_spec` asks finders, too, and returns None.
+        if name.startswith(_PREFIX) and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+            raise UnknownModule(name, lambda: _modules_below(name.rpartition(".")[0]))
+
+
+def _modules_below(whole: str) -> list:
+    """Return the names of public modules in a package."""
+    module = sys.modules.get(whole)
+    found = {f"{whole}.{name}" for name, value in vars(module).items() if isinstance(value, ModuleType)} if module else set()
+    return sorted(found | {path for path in map(_PREFIX.__add__, PUBLIC) if path.rpartition(".")[0] == whole})
+
+
 def install():
-    """Put the finder in front of the others, once."""
+    """Put a finder in front of the others, and one behind them, once."""
     if not any(type(f).__name__ == "PublicPaths" and type(f).__module__ == __name__ for f in sys.meta_path):
         sys.meta_path.insert(0, PublicPaths())
+        sys.meta_path.append(MissingPaths())

@@ -1,5 +1,9 @@
 """Suggestions for misspelt names in messages: "did you mean 'bias'?"."""
 
+import sys
+from collections.abc import Callable
+from opcode import opmap
+
 from .errors import ArgumentError
 
 _CLOSE = 0.6        # ratio of equal letters from which a name is suggested
@@ -20,8 +24,53 @@ class UnknownName(AttributeError):
         return AttributeError, (str(self),)
 
 
-UnknownName.__module__, UnknownName.__name__ = "builtins", AttributeError.__name__     # tracebacks show it by this name
-UnknownName.__qualname__ = AttributeError.__name__
+class UnknownImport(ImportError):
+    """A module lacks a name that `from module import name` asks for."""
+
+    def __init__(self, module, name: str, called: str, hint: str = ""):
+        super().__init__(f"cannot import name {name!r} from {called!r}{hint}", name=called, path=module.__file__)
+        self._module, self._missing, self._searches = module, name, not hint
+
+    def __str__(self):
+        return f"{self.msg}{did_you_mean(self._missing, dir(self._module)) if self._searches else ''}"
+
+    def __reduce__(self):
+        return ImportError, (str(self),)
+
+
+class UnknownModule(ModuleNotFoundError):
+    """There is no module of a name. `known()` returns the names of modules that it may mean."""
+
+    def __init__(self, name: str, known: Callable):
+        super().__init__(f"No module named {name!r}", name=name)
+        self._known = known
+
+    def __str__(self):
+        return f"{self.msg}{did_you_mean(self.name, self._known())}"
+
+    def __reduce__(self):
+        return ModuleNotFoundError, (str(self),)
+
+
+for _kind in (UnknownName, UnknownImport, UnknownModule):       # tracebacks show them by the names of their bases
+    _base = _kind.__base__
+    _kind.__module__, _kind.__name__, _kind.__qualname__ = "builtins", _base.__name__, _base.__name__
+
+
+def unknown_name(module, name: str, called: str, hint: str = "") -> Exception:
+    """Return the error for a name that a module lacks, to raise in its `__getattr__`.
+
+    `from module import name` replaces an AttributeError by an ImportError without a suggestion. Errors of other classes leave
+    it. So it gets an ImportError from here, known by the instruction that the asking frame runs. `hasattr` and `getattr` run
+    other instructions. After an AttributeError Python looks into `sys.modules`, which may have a file that is being imported.
+    """
+    asking = sys._getframe(2)
+    if asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM and f"{module.__name__}.{name}" not in sys.modules:
+        return UnknownImport(module, name, called, hint)
+    return UnknownName(module, name, called, hint)
+
+
+_IMPORT_FROM = opmap["IMPORT_FROM"]
 
 
 def close_name(name: str, known) -> str | None:

@@ -8,9 +8,12 @@ A room imports itself and the rooms before it.
 """
 
 import importlib as _importlib
+import sys as _sys
 from typing import TYPE_CHECKING
 
+from ..ir.doors import door as _door
 from ..ir.doors import give_doors as _give_doors
+from ..ir.suggestions import unknown_name as _unknown_name
 from .errors.errors import ExportError, NotFiniteError, TraceError, TracerWarning, TracingCheckError
 from .host.host_call import host
 
@@ -50,9 +53,14 @@ __all__ = ["Calibration", "Error", "ExportError", "Model", "NotFiniteError", "Pr
            "to_onnx", "trace"]
 
 
+@_door
 def __getattr__(name):
     if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _unknown_name(_sys.modules[__name__], name, __name__)
     value = globals()[name] = getattr(_importlib.import_module(_LATE[name], __name__), name)
     _give_doors({name: value})
     return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LATE})

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import functools
 import gc
+import importlib.util
 import io
 import logging
 import os
@@ -365,6 +366,45 @@ def test_ipython_shows_no_frames_of_ingot(folder):
     text = run("-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner",
                written(folder, "cell", HEAD + "net = jit.trace(nn.Linear(4, 5))\nnet(x)\n"))
     assert "runtime" not in text
+
+
+NAMES = ["nn.Lienar", "ingot.foo", "F.rellu", "ingot.optim.Adm", "ingot.jit.trcae", "ingot.utils.data.Datset",
+         "ingot.cuda.nope", "ingot.nn.utils.nope", "ingot.nn.modules.nope", "ingot.distributions.nope",
+         "from ingot import autogard", "from ingot.nn import Lienar", "import ingot.autogard", "import ingot.nn.functionl"]
+
+
+@pytest.fixture(scope="module")
+def cells(folder):
+    """Return what IPython shows for each of `NAMES`, in one process."""
+    pytest.importorskip("IPython", reason="no dependency of the tests")
+    program = ("import io, contextlib, sys\nfrom IPython.core.interactiveshell import InteractiveShell\n"
+               "shell = InteractiveShell.instance(colors='NoColor')\nshell.run_cell('import ingot; from ingot import nn; "
+               f"import ingot.nn.functional as F')\nfor code in {NAMES!r}:\n    text = io.StringIO()\n"
+               "    with contextlib.redirect_stdout(text):\n        shell.run_cell(code)\n"
+               "    print(text.getvalue(), end='\\1')\n")
+    return dict(zip(NAMES, run(written(folder, "cells", program)).split("\1")))
+
+
+@pytest.mark.parametrize("code", NAMES)
+def test_ipython_shows_only_the_line_that_asks_for_a_missing_name(cells, code):
+    text = cells[code]
+    assert "Error" in text
+    assert str(ROOT) not in text and "paths.py" not in text and "__init__.py" not in text, text
+
+
+def test_missing_names_are_missing_for_all_who_ask():
+    for module in (ingot, nn, F, jit):
+        assert not hasattr(module, "no_such_name") and getattr(module, "no_such_name", 3) == 3
+        with pytest.raises(AttributeError):
+            _ = module.no_such_name
+    assert importlib.util.find_spec("ingot.no_such_name") is None
+    with pytest.raises(ImportError) as caught:
+        from ingot import no_such_name  # noqa: F401
+    assert not isinstance(caught.value, ModuleNotFoundError) and caught.value.name == "ingot"
+    assert type(pickle.loads(pickle.dumps(caught.value))) is ImportError
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module("ingot.no_such_name")
+    assert caught.value.name == "ingot.no_such_name"
 
 
 # The path in the network.
