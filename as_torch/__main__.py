@@ -4,8 +4,11 @@ import argparse
 import os
 import runpy
 import sys
+import traceback
 from pathlib import Path
 
+from ..ir.config import current
+from ..ir.tracebacks import entries_of, is_user
 from . import FOLDER
 
 
@@ -30,14 +33,32 @@ def main(argv=None) -> int:
         print(FOLDER)
         return 0
     sys.argv[1:] = argv[cut:]
-    if args.module:
-        runpy.run_module(args.module, run_name="__main__", alter_sys=True)
-    else:
-        sys.argv[0] = args.program
-        if not sys.flags.safe_path:                      # Python put the working directory there for `-m`
-            sys.path[sys.path.index(os.getcwd())] = str(Path(args.program).resolve().parent)
-        runpy.run_path(args.program, run_name="__main__")
+    try:
+        if args.module:
+            runpy.run_module(args.module, run_name="__main__", alter_sys=True)
+        else:
+            sys.argv[0] = args.program
+            if not sys.flags.safe_path:                      # Python put the working directory there for `-m`
+                sys.path[sys.path.index(os.getcwd())] = str(Path(args.program).resolve().parent)
+            runpy.run_path(args.program, run_name="__main__")
+    except (ImportError, OSError, SyntaxError) as error:
+        if any(map(is_user, entries_of(error.__traceback__))) or current().traceback == "full":
+            raise
+        return report_unread(args.program or args.module, error)
     return 0
+
+
+def report_unread(program, error) -> int:
+    """Print why a program does not start, as Python prints it. Return Python's exit code."""
+    if isinstance(error, SyntaxError):
+        traceback.print_exception(error.with_traceback(None))
+    elif isinstance(error, OSError):
+        print(f"{sys.executable}: can't open file {os.path.abspath(program)!r}: [Errno {error.errno}] {error.strerror}",
+              file=sys.stderr)
+        return 2
+    else:
+        print(f"{sys.executable}: {error}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -88,6 +88,19 @@ def _is_short(value) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, tuple))
 
 
+def explained(fn):
+    """Decorate a function that is called rarely: calls that do not fit it are explained."""
+    @wraps(fn)
+    def explained_call(*args, **kwargs):
+        try:
+            return fn(*args, **kwargs)
+        except TypeError as error:
+            explain_call(error, fn, args, kwargs, fn.__name__)
+            raise
+
+    return explained_call
+
+
 # Constructors.
 
 

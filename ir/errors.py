@@ -6,6 +6,7 @@ Builtin bases stand in parentheses:
     ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
     ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
     ├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
+    │   └── MissingKeyError(KeyError)  a dictionary without a key that belongs there
     ├── DimError(IndexError, RuntimeError)    a dimension or an index out of range
     ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
     ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
@@ -63,6 +64,12 @@ class NoNumberError(NoTensorError, AttributeError):
 
 class ArgumentError(IngotError, RuntimeError, ValueError):
     """A value outside of what an argument allows."""
+
+
+class MissingKeyError(ArgumentError, KeyError):
+    """A dictionary without a key that belongs there."""
+
+    __str__ = Exception.__str__         # KeyError quotes
 
 
 class DimError(IngotError, IndexError, RuntimeError):

@@ -110,6 +110,15 @@ def did_you_mean(name, known) -> str:
     return f"; did you mean {meant!r}?" if meant is not None else ""
 
 
+def listed(names) -> str:
+    """Return names for a message: the first few."""
+    names = [*map(repr, names)]
+    return ", ".join(names[:_LISTED] + ["..."] * (len(names) > _LISTED)) or "nothing"
+
+
+_LISTED = 8         # names in a message: a network has hundreds of keys
+
+
 def unknown_choice(what: str, value, choices) -> ArgumentError:
     """Return the error for a value that is none of the choices of an argument. `what` names the function and the argument."""
     choices = [*choices]

@@ -9,6 +9,8 @@ import textwrap
 
 from ...ir.draw import view
 from ...ir.draw.tables import COLUMNS, LINES, clipped, counted, html_table, html_text, shortened, text_table
+from ...ir.errors import MissingKeyError
+from ...ir.suggestions import did_you_mean, listed
 
 graph_html = view.html      # the `_repr_html_` of all graphs
 NOTHING_YET = ("nothing is recorded yet. Call the function twice with its arguments: the first call\n"
@@ -104,8 +106,20 @@ class Kernel(tuple):
         return html_text(str(self), "print(...)", self.operations)
 
 
-class Kernels(dict):
+class ByName(dict):
+    """A dictionary whose error for a missing key says which ones there are."""
+
+    of_what = "graph"
+
+    def __missing__(self, key):
+        there = f"{did_you_mean(key, self)}; there are {listed(self)}" if self else f": {NOTHING_YET}"
+        raise MissingKeyError(f"there is no {self.of_what} {key!r}{there}")
+
+
+class Kernels(ByName):
     """Kernels of a traced function by name: {name: `Kernel`}."""
+
+    of_what = "kernel"
 
     def _rows(self) -> list:
         return [(name, k.operations, size_text(k.code)) for name, k in self.items()]
@@ -126,7 +140,7 @@ class Kernels(dict):
 _KERNEL_HEAD = ("kernel", "computes", "code")
 
 
-class Stages(dict):
+class Stages(ByName):
     """Graphs of a segment, as recorded and after each pass that changed it: {"recorded" or name of a pass: graph}."""
 
     def _rows(self) -> list:
@@ -142,7 +156,7 @@ class Stages(dict):
 _STAGE_HEAD = ("after", "nodes", "graph")
 
 
-class Graphs(dict):
+class Graphs(ByName):
     """Graphs of a traced function: {name of the segment: its `Stages`}."""
 
     def _rows(self) -> list:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...ir import dtype as dt
+from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import Scope
@@ -39,6 +40,7 @@ from .writers.size_formulas import Sizes
 FIRST, DEFAULT, LAST = 17, 18, 22   # versions of the operator set that are written
 
 
+@explained
 def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None, input_names=None, output_names=None,
             external_data: bool | None = None, verify: bool = True, training: bool | None = False,
             weights_as_inputs: bool = False, stateful: bool = False) -> bytes | None:

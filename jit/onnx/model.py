@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError, ShapeError
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.module import Module
@@ -112,6 +113,7 @@ def _fitting(x, name, dtype, sizes) -> Tensor:
     return x
 
 
+@explained
 def from_onnx(source) -> OnnxModel:
     """Return an ONNX model, given by its path, its bytes or as a ModelProto, as a module that is traced when called.
 

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
+from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...runtime.nn.base.module import Module
 from ..exporting.program.dynamic_shapes import named
@@ -71,6 +72,7 @@ class ONNXProgram(bytes):
         return f"ONNXProgram({len(self)} bytes)"
 
 
+@explained
 def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, export_params: bool = True,
            verbose: bool | None = None, input_names=None, output_names=None, opset_version: int | None = None,
            dynamic_axes=None, dynamic_shapes=None, do_constant_folding: bool = True, external_data: bool | None = None,

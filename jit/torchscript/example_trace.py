@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.lazy import lazy
 from ...runtime.core.tensor import Tensor
@@ -43,6 +44,7 @@ def write(traced, f, extra_files=None):
     writer.export(traced.fn, traced.example_inputs, f)
 
 
+@explained
 def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
           *, example_kwarg_inputs=None, dynamic=None, fullgraph=False):
     """Decorate a function, method, module or class: recorded at its first run, replayed as compiled code afterwards. A module

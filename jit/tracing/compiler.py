@@ -5,6 +5,7 @@ import warnings
 
 from ...ir import config
 from ...ir.blocks import Block
+from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.suggestions import unknown_choice
 from ...ir.tracebacks import user_level
@@ -32,6 +33,7 @@ class _Compiler(functools.partial):
         return made
 
 
+@explained
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
     """Trace a function, class or module, as `jit.trace` does. A module stays what it is, with its names in state dicts; without
     its tracing it is `_orig_mod`.

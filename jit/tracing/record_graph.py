@@ -13,6 +13,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ...ir.call_errors import explained
 from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import LEAST
 from ..errors.errors import TraceError, at
@@ -45,6 +46,7 @@ class Captured:
     result_spec: object
 
 
+@explained
 def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Captured:
     """Run `fn(*example_inputs)` and return it as a graph. `dynamic` chooses symbolic sizes as for `jit.trace`: True for all, or
     {parameter or position: {dim: name}}; None or False for none."""

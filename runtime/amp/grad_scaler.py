@@ -2,6 +2,7 @@
 
 import weakref
 from enum import Enum
+from numbers import Number
 
 from ...ir import dtype as dt
 from ...ir.draw.tables import described
@@ -14,6 +15,7 @@ from ..core.tensor import Tensor
 from ..foreach import lists
 from ..state.messages import warn
 from ..state.mode import hands_on_number, tls
+from ..state.saved_states import saved_state, saved_value
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -218,13 +220,15 @@ class GradScaler:
         """Resume from a state_dict()."""
         if not self._enabled:
             return
-        if not state_dict:
+        if isinstance(state_dict, dict) and not state_dict:
             raise AutogradError("The source state dict is empty, possibly because it was saved from a disabled instance of "
                                 "GradScaler.")
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
-        self._growth_interval = state_dict["growth_interval"]
-        self._scale.fill_(float(state_dict["scale"]))
-        self._growth_tracker.fill_(int(state_dict["_growth_tracker"]))
+        state = saved_state(self, state_dict, "scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
+        scale, steps = [saved_value(self, state, key, Number, Tensor) for key in ("scale", "_growth_tracker")]
+        self._growth_factor, self._backoff_factor = state["growth_factor"], state["backoff_factor"]
+        self._growth_interval = state["growth_interval"]
+        self._scale.fill_(float(scale))
+        self._growth_tracker.fill_(int(steps))
 
     def __getstate__(self):
         return {**self.__dict__, "_progress": None}

@@ -44,9 +44,9 @@ class Size(tuple):
         try:
             got = tuple.__getitem__(self, i)
         except IndexError:
-            raise DimError(f"index {i} is out of range for {self!r} with {len(self)} dim{'s' * (len(self) != 1)}") from None
+            raise DimError(f"index {i} is out of range for the shape {list(self)}") from None
         except TypeError:
-            raise TypeError(f"an index of Size must be an integer or a slice, got {kind_of(i)}") from None
+            raise TypeError(f"an index of a shape must be an integer or a slice, got {kind_of(i)}") from None
         return tuple.__new__(Size, got) if isinstance(i, slice) else got
 
     def __add__(self, other):

@@ -13,6 +13,7 @@ from ...ir.symbols.number_functions import cos, log
 from ..core.tensor import Tensor
 from ..state.messages import warn
 from ..state.mode import tls
+from ..state.saved_states import saved_state, saved_value
 from .optimizer import Optimizer
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
@@ -99,7 +100,7 @@ class LRScheduler:
 
     def load_state_dict(self, state_dict):
         """Load another scheduler's state."""
-        self.__dict__.update(state_dict)
+        self.__dict__.update(saved_state(self, state_dict))
 
     def get_last_lr(self):
         """Return the rates that were set last; tensor rates are independent_rate."""
@@ -179,8 +180,10 @@ class LambdaLR(LRScheduler):
 
     def load_state_dict(self, state_dict):
         """Load another scheduler's state; functions stay."""
-        state = dict(state_dict)
-        for f, saved in zip(self.lr_lambdas, state.pop("lr_lambdas")):
+        state = saved_state(self, state_dict, "lr_lambdas")
+        states = saved_value(self, state, "lr_lambdas", list, tuple)
+        del state["lr_lambdas"]
+        for f, saved in zip(self.lr_lambdas, states):
             if saved is not None:
                 f.__dict__.update(saved)
         super().load_state_dict(state)
@@ -439,8 +442,10 @@ class SequentialLR(LRScheduler):
 
     def load_state_dict(self, state_dict):
         """Load another scheduler's state."""
-        state = dict(state_dict)
-        for scheduler, saved in zip(self._schedulers, state.pop("_schedulers")):
+        state = saved_state(self, state_dict, "_schedulers")
+        states = saved_value(self, state, "_schedulers", list, tuple)
+        del state["_schedulers"]
+        for scheduler, saved in zip(self._schedulers, states):
             scheduler.load_state_dict(saved)
         self.__dict__.update(state)
 

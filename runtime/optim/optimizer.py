@@ -3,7 +3,7 @@
 import copy
 import functools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import wraps
 from types import FunctionType, GeneratorType
 from typing import Any, TypeAlias
@@ -26,6 +26,7 @@ from ..nn.base.module import TABLES, Module
 from ..nn.base.parameter import Parameter
 from ..state.messages import warn
 from ..state.mode import tls
+from ..state.saved_states import saved_state, saved_value
 from ..state.structure import HookTable, Structure
 from .parameter_views import NUMBERS, by_pairs, by_vectors
 
@@ -488,15 +489,17 @@ class Optimizer:
 
     def load_state_dict(self, state_dict):
         """Load options and state from a state_dict() of another optimizer."""
-        state_dict = dict(state_dict)
+        state_dict = saved_state(self, state_dict)
         for hook in self._hooks_at("load_pre"):
             replaced = hook(self, state_dict)
             state_dict = state_dict if replaced is None else replaced
-        saved = state_dict["param_groups"]
+        state_dict = saved_state(self, state_dict, "state", "param_groups")
+        saved_value(self, state_dict, "state", Mapping)
+        saved = [saved_state(self, group, "params") for group in saved_value(self, state_dict, "param_groups", list, tuple)]
         if len(saved) != len(self.param_groups):
             raise ArgumentError(f"the loaded state has {len(saved)} parameter groups, the optimizer {len(self.param_groups)}")
         for mine, theirs in zip(self.param_groups, saved):
-            if len(mine["params"]) != len(theirs["params"]):
+            if len(mine["params"]) != len(saved_value(self, theirs, "params", list, tuple)):
                 raise ArgumentError(f"a loaded parameter group has {len(theirs['params'])} parameters, the optimizer's has "
                                     f"{len(mine['params'])}")
         by_number = {n: p for mine, theirs in zip(self.param_groups, saved) for n, p in zip(theirs["params"], mine["params"])}

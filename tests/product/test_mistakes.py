@@ -55,6 +55,54 @@ def test_a_constructor_shows_its_signature(name):
     assert text.count("\n") == 1 and all(f"{cls.__name__}({n}" in text for n in first), text
 
 
+# Saved states.
+
+def _optimizers():
+    for name in optim.__all__:
+        cls = getattr(optim, name)
+        if isinstance(cls, type) and issubclass(cls, optim.Optimizer) and cls is not optim.Optimizer:
+            yield name, lambda cls=cls: cls([ingot.ones(2, 2, requires_grad=True)], lr=0.1)
+
+
+def _optimizer():
+    return optim.SGD([ingot.ones(2, requires_grad=True)], lr=0.1, momentum=0.9)
+
+
+def _in_turn():
+    opt = _optimizer()
+    return optim.lr_scheduler.SequentialLR(opt, [optim.lr_scheduler.ConstantLR(opt), optim.lr_scheduler.StepLR(opt, 1)], [1])
+
+
+LOADERS = {
+    **dict(_optimizers()), "Linear": lambda: nn.Linear(2, 2), "GradScaler": lambda: ingot.amp.GradScaler("cpu"),
+    "StepLR": lambda: optim.lr_scheduler.StepLR(_optimizer(), 1), "SequentialLR": _in_turn,
+    "LambdaLR": lambda: optim.lr_scheduler.LambdaLR(_optimizer(), lambda n: 1),
+    "CyclicLR": lambda: optim.lr_scheduler.CyclicLR(_optimizer(), 0.1, 0.2),
+    "ReduceLROnPlateau": lambda: optim.lr_scheduler.ReduceLROnPlateau(_optimizer()),
+    "AveragedModel": lambda: optim.swa_utils.AveragedModel(nn.Linear(2, 2)),
+}
+NEEDED_BY_SCHEDULERS = "lr_lambdas", "_schedulers"      # they keep what else a state lacks, as PyTorch's do
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_state_that_does_not_fit_says_why(name):
+    loader = LOADERS[name]()
+    state = loader.state_dict()
+    wrong = [(s, ("load_state_dict", type(s).__name__)) for s in (None, 3, [1], "text")]
+    wrong += [({k: v for k, v in state.items() if k != key}, (key,)) for key in state
+              if key in NEEDED_BY_SCHEDULERS or not hasattr(loader, "get_last_lr")]
+    if "param_groups" in state:
+        wrong += [({**state, "param_groups": groups}, words) for groups, words in (
+            (4, ("param_groups", "int")), ([3], ("int",)), ([{}], ("params",)), ([{"params": 3}], ("params", "int")))]
+        wrong += [({**state, "state": "text"}, ("'state'", "str"))]
+    for given, words in wrong:
+        with pytest.raises(IngotError) as caught:
+            LOADERS[name]().load_state_dict(given)
+        assert [word for word in words if word not in str(caught.value)] == [], caught.value
+        assert not isinstance(caught.value, KeyError) or "lacks" in str(caught.value)
+
+
 # Wrong arguments of every function: texts write dtypes and shapes in one way.
 
 LEFT_OUT = ("set_", "use_", "_", "manual_seed", "seed", "load", "save", "compile", "from_file", "clear_", "autocast", "cond",

@@ -642,6 +642,13 @@ def test_warnings_find_the_users_line_themselves():
     assert "stacklevel" not in warn.__code__.co_varnames
 
 
+@pytest.mark.parametrize("name", ["absent.py", "folder", "unread.py"])
+def test_a_program_under_as_torch_that_does_not_start_is_told_as_by_python(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    written(tmp_path, "unread", "x = (\n")
+    assert run("-m", "ingot.as_torch", tmp_path / name) == run(tmp_path / name)
+
+
 @pytest.mark.parametrize("program", ["import torch\ntorch.ones(2, 3) @ torch.ones(2, 3)\n", "import not_there\n"])
 def test_a_program_under_as_torch_shows_its_lines_alone(tmp_path, program):
     file = written(tmp_path, "program", program)

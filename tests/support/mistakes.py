@@ -203,6 +203,21 @@ MISTAKES = [Mistake(*row) for row in [
     ("jit.load of weights", "ingot.save({'a': ingot.ones(1)}, folder + '/b.pt')\ningot.jit.load(folder + '/b.pt')", FileError,
      ("b.pt", "ingot.load")),
     # Tracing, transforms, processes.
+    ("graphs of nothing", "@ingot.jit.trace\ndef f(x):\n    return x + 1\nf.graphs[0]", KeyError,
+     ("graph 0", "nothing is recorded yet")),
+    ("kernels of nothing", "@ingot.jit.trace\ndef f(x):\n    return x + 1\nf.kernels['a']", KeyError,
+     ("kernel 'a'", "nothing is recorded yet")),
+    ("graph index", "@ingot.jit.trace\ndef f(x):\n    return x + 1\nf(ingot.ones(2))\nf(ingot.ones(2))\nf.graphs[0]", KeyError,
+     ("graph 0", "there are 'f'")),
+    ("stage name", "@ingot.jit.trace\ndef f(x):\n    return x + 1\nf(ingot.ones(2))\nf.graphs['f']['recordd']", KeyError,
+     ("'recordd'", "did you mean 'recorded'")),
+    ("kernel name", "@ingot.jit.trace\ndef f(x):\n    return x.exp() + 1\nf(ingot.ones(2))\nf(ingot.ones(2))\n"
+     "f.kernels['nope']", KeyError, ("kernel 'nope'", "there are 'exp_add")),
+    ("trace keyword", "ingot.jit.trace(dynamc=True)", TypeError, ("trace(func=None", "did you mean 'dynamic'")),
+    ("export keyword", "ingot.jit.export(abs, ingot.ones(2), dynamc=True)", TypeError, ("export(fn", "did you mean 'dynamic'")),
+    ("compile keyword", "ingot.compile(abs, dynamc=True)", TypeError, ("compile(model", "did you mean 'dynamic'")),
+    ("quantize keyword", "ingot.jit.quantize(abs, [], dynamc=True)", TypeError, ("did you mean 'dynamic'",)),
+    ("onnx keyword", "ingot.jit.to_onnx(abs, [], dynamc=True)", TypeError, ("did you mean 'dynamic'",)),
     ("trace of an absent name", "import socket\n@ingot.jit.trace\ndef f(x):\n    socket.socket()\n    return x + 1\n"
      "f(ingot.ones(2))\nf(ingot.ones(2))", RuntimeError, ("socket",)),
     ("vmap in_dims", "ingot.func.vmap(lambda x: x + 1, in_dims=3)(ingot.ones(2, 3))", ValueError,

@@ -1,5 +1,6 @@
 """`load`: open an `.ingot` file on the CPU or on a GPU."""
 
+from ....ir.call_errors import explained
 from ....ir.lazy import lazy
 from ....runtime.core.device import CPU, Device
 from . import archive
@@ -8,6 +9,7 @@ from .model import DEVICE_MODELS, Model, open_model
 DEVICE_MODELS["cuda"] = lazy(__package__, ".cuda_model")
 
 
+@explained
 def load(path, objects: bool = True, device=None, *, map_location=None) -> Model:
     """Load the model of an `.ingot` file that `export` wrote: a callable that takes tensors or NumPy arrays.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....ir import target as targets_
 from ....ir.cached_property import cached_property
+from ....ir.call_errors import explained
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Graph
 from ....ir.graph.printer import format_line
@@ -39,6 +40,7 @@ _CHILD_SECONDS = 1800
 _TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # relative to the largest value of a result, by bytes of a real float
 
 
+@explained
 def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = True, targets=("native",),
            packed: bool = False, quantize=None, progress=None, stateful: bool = False) -> Any:
     """Write what `fn` computes to `path`, an `.ingot` file, and return it loaded as a callable.
@@ -102,6 +104,7 @@ def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets
     return loader.load(path)
 
 
+@explained
 def quantize(fn, calibration, *, dynamic=None, progress=None) -> Any:
     """Return a model that computes `fn` in 8-bit integers where it can, in a temporary file that goes with the model.
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir import target as targets
+from ....ir.call_errors import explained
 from ....ir.errors import ArgumentError
 from ....ir.target import Target
 from ....ir.version import VERSION
@@ -47,6 +48,7 @@ class Written(NamedTuple):
     weights: str | None
 
 
+@explained
 def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = True, threads: int = 1, concurrency: int = 4,
          target: str = "native", stateful: bool = False) -> Written:
     """Write a model for C programs: `<path>.h`, `<path>.o` and `lib<name>.so` in the same folder.

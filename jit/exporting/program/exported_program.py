@@ -6,6 +6,7 @@ import tempfile
 from types import SimpleNamespace
 from typing import Any
 
+from ....ir.call_errors import explained
 from ....ir.draw.tables import html_text, shortened
 from ....ir.errors import ArgumentError, DTypeError
 from ....passes.simplify.decompose import decompose
@@ -127,6 +128,7 @@ class ExportedProgram(HoldsWeights):
         return f"ExportedProgram {self._model.signature}\n{self.graph}"
 
 
+@explained
 def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False, preserve_module_call_signature=(),
            **others) -> ExportedProgram:
     """Return the program that a module (or function) runs for these arguments.

@@ -9,6 +9,7 @@ from ....ir.errors import ArgumentError, AutogradError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...optim.optimizer import Optimizer
+from ...state.saved_states import saved_state
 from ..collectives.collectives import broadcast
 from ..collectives.object_collectives import gather_object
 from ..groups.world import member_of
@@ -127,6 +128,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         numbers, rank = self._numbers(), self.process_group.rank()
         mine = {numbers[id(p)]: p for group in self.param_groups for p in self._own(group)}
         local, groups = {n: i for i, n in enumerate(mine)}, []
+        state_dict = saved_state(self, state_dict, "state", "param_groups")
         for saved, group in zip(state_dict["param_groups"], self.param_groups):
             if len(saved["params"]) != len(group["params"]):
                 raise ArgumentError(f"a loaded parameter group has {len(saved['params'])} parameters, the optimizer's has "
