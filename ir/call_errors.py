@@ -6,12 +6,15 @@ cost time.
 """
 
 import inspect
+from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
+from typing import TypeVar
 
 from .doors import door
 from .suggestions import did_you_mean
 
+F = TypeVar("F", bound=Callable)
 _PACKAGE = __name__.partition(".")[0]
 _WIDTH = 120        # characters of a signature before its last parameters are left out
 _OF_PYTHON = "() got ", "() takes ", "() missing "
@@ -88,7 +91,7 @@ def _is_short(value) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, tuple))
 
 
-def explained(fn):
+def explained(fn: F) -> F:
     """Decorate a function that is called rarely: calls that do not fit it are explained."""
     @wraps(fn)
     def explained_call(*args, **kwargs):
@@ -98,7 +101,7 @@ def explained(fn):
             explain_call(error, fn, args, kwargs, fn.__name__)
             raise
 
-    return explained_call
+    return explained_call       # type: ignore[return-value]
 
 
 # Constructors.

@@ -2,9 +2,10 @@
 
 `door(fn)` appends an exception handler to the code of a function, as `try: ... except: left(); raise` around its body would.
 `left` shortens the traceback, and Python adds no entry for a frame that raises again. So the function vanishes from
-tracebacks for every reader of them: `logging`, `traceback`, debuggers, test runners. A wrapper would cost a frame at each
-call, and a handler in the source of each of 2,000 functions would hide what they do. A handler in the code costs nothing
-until something is raised.
+tracebacks for every reader of them: `logging`, `traceback`, debuggers, test runners. A handler inside of this one calls
+`explain`, which may raise another error for an argument of a wrong type. A wrapper would cost a frame at each call, and a
+handler in the source of each of 2,000 functions would hide what they do. A handler in the code costs nothing until something
+is raised.
 
 The interpreter compiles the handler, so its instructions are those of this version. Generators have no door: they run in the
 frame of the loop that calls them. A Python newer than `_LAST_KNOWN`, whose exception tables were not checked, gets no doors.
@@ -18,7 +19,7 @@ import warnings
 from functools import cache, lru_cache
 from typing import Any
 
-from .tracebacks import is_own_module, left, left_getattr
+from .tracebacks import explain, is_own_module, left, left_getattr
 
 _LAST_KNOWN = (3, 13)
 _GENERATORS = 0x20 | 0x80 | 0x200         # flags of generators, coroutines and asynchronous generators
@@ -29,7 +30,11 @@ _LONGEST = 8
 _TEMPLATE = """
 def template():
     try:
-        body()
+        try:
+            body()
+        except:
+            "explain"()
+            raise
     except:
         "left"()
         raise
@@ -47,19 +52,19 @@ class Leaving:
         left(3)
 
 
-def door(fn, leaving=left):
+def door(fn, leaving=left, explaining=explain):
     """Let exceptions leave a function without ingot's frames. Return the function, so this is a decorator.
 
     A class can hold a function of the standard library: an `Enum` has the `__new__` of `enum`.
     """
     if type(fn) is types.FunctionType and is_own_module(fn.__module__ or ""):
-        fn.__code__ = with_door(fn.__code__, leaving)
+        fn.__code__ = with_door(fn.__code__, leaving, explaining)
     return fn
 
 
 def door_of_getattr(fn):
     """Give the door of a `__getattr__`, which is quick. Return the function, so this is a decorator."""
-    return door(fn, left_getattr)
+    return door(fn, left_getattr, bool)         # (a call that does nothing)
 
 
 def give_doors(space: dict) -> None:
@@ -98,20 +103,21 @@ _finished: set[type] = set()
 _WITHOUT = frozenset(("__getattr__", "__getattribute__", "__del__"))        # `hasattr` calls the first two, and must stay quick
 
 
-def with_door(code: types.CodeType, leaving=left) -> types.CodeType:
+def with_door(code: types.CodeType, leaving=left, explaining=explain) -> types.CodeType:
     """Return code with a handler around the whole of it; the code itself if it is a generator's, or has a handler."""
     constants, flags = code.co_consts, code.co_flags
-    if has_door(code) or flags & _GENERATORS or len(constants) > 255 or sys.version_info[:2] > _LAST_KNOWN:
+    if has_door(code) or flags & _GENERATORS or len(constants) > 254 or sys.version_info[:2] > _LAST_KNOWN:
         return code
     constants = tuple([with_door(c) if type(c) is types.CodeType and _is_function(c) else c for c in constants])
-    instructions, after, ending, stack = _handler(len(constants))
+    instructions, after, ranges, stack = _handler(len(constants))
     text = code.co_code
     end = len(text) // _UNIT
     table = code.co_exceptiontable
     return code.replace(
-        co_code=text + instructions, co_consts=(*constants, leaving), co_stacksize=max(code.co_stacksize, stack),
+        co_code=text + instructions, co_consts=(*constants, explaining, leaving), co_stacksize=max(code.co_stacksize, stack),
         co_linetable=code.co_linetable + after,
-        co_exceptiontable=(_covered(table, end) if table else _entry(0, end, end, 0)) + _entry(end, ending, end + ending, 3))
+        co_exceptiontable=(_covered(table, end) if table else _entry(0, end, end, 0))
+        + b"".join([_entry(end + start, length, end + target, depth) for start, length, target, depth in ranges]))
 
 
 def has_door(code: types.CodeType) -> bool:
@@ -126,24 +132,28 @@ def _is_function(code: types.CodeType) -> bool:
 
 @cache
 def _handler(constant: int) -> tuple:
-    """Return (instructions, their line table, units before those that end the handler itself, stack) of a handler that finds
-    `left` among the constants. An exception in the handler ends it: depth 1 and a flag, so 3 in the exception table."""
-    made, at, after, ending, stack = _compiled()
-    return made[:at] + bytes((constant,)) + made[at + 1:], after, ending, stack
+    """Return (instructions, their line table, entries of their exception table, stack) of a handler that finds `explain` and
+    `left` among the constants from `constant` on."""
+    made, places, after, ranges, stack = _compiled()
+    text = bytearray(made)
+    for number, at in enumerate(places, constant):
+        text[at] = number
+    return bytes(text), after, ranges, stack
 
 
 @cache
 def _compiled() -> tuple:
-    """Return the handler of `_TEMPLATE`, with the position of the number of the constant that is called."""
+    """Return the handler of `_TEMPLATE`, with the positions of the numbers of the constants that are called."""
     names: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)          # a text is called
         exec(compile(_TEMPLATE, "<a door of ingot>", "exec"), names)
     code = names["template"].__code__
-    (_, _, start, _), (_, ending, _, _) = _entries(code.co_exceptiontable)
-    load = next(i.offset for i in dis.get_instructions(code) if i.opname == "LOAD_CONST" and i.argval == "left")
+    (_, _, start, _), *ranges = _entries(code.co_exceptiontable)
+    loads = {i.argval: i.offset for i in dis.get_instructions(code) if i.opname == "LOAD_CONST"}
     made = code.co_code[start * _UNIT:]
-    return made, load + 1 - start * _UNIT, _without_lines(len(made) // _UNIT), ending, code.co_stacksize
+    return (made, [loads[name] + 1 - start * _UNIT for name in ("explain", "left")], _without_lines(len(made) // _UNIT),
+            [(first - start, length, target - start, depth) for first, length, target, depth in ranges], code.co_stacksize)
 
 
 def _without_lines(units: int) -> bytes:

@@ -95,6 +95,29 @@ def user_level() -> int:
     return user_frame(sys._getframe(1))[1]
 
 
+def explain() -> None:
+    """Raise the error that names an argument of a wrong type, in place of one that arose inside the calling function."""
+    error = sys.exception()
+    if not isinstance(error, _OF_ARGUMENTS) or isinstance(error, IngotError):
+        return
+    told = None
+    try:
+        frame = sys._getframe(1)
+        trace = error.__traceback__
+        caller = outer_frame(frame.f_back)
+        if not (caller is not None and is_own(caller)) and note_on(error, entries_of(trace)):
+            told = next(filter(None, [ask(error, frame.f_code, frame.f_locals) for ask in ARGUMENT_ERRORS]), None)
+        del frame, trace, caller
+    except Exception:
+        return
+    if told is not None:
+        raise told from None
+
+
+ARGUMENT_ERRORS: list = []      # functions of (error, code of a function, its variables) that return an error or None
+_OF_ARGUMENTS = AttributeError, TypeError, ValueError, LookupError
+
+
 def left(level: int = 2) -> None:
     """Shorten the traceback of the exception that leaves the calling frame, unless that is called by ingot. `level` counts the
     frames from here to the caller of that frame."""
@@ -105,6 +128,9 @@ def left(level: int = 2) -> None:
             return
         caller = outer_frame(caller)
         if caller is None or not is_own(caller):
+            trace = error.__traceback__
+            if trace is not None and trace.tb_lineno is None and current().traceback != "full":
+                error.__traceback__ = trace.tb_next         # `explain` raised it, in a handler, which has no line
             shorten(error)
     except Exception:
         pass

@@ -61,6 +61,7 @@ def load_rest() -> bool:
 def load_twins() -> None:
     """Load the functions that the top level shares with `nn.functional`."""
     importlib.import_module(TWINS)
+    give_doors(FUNCTIONS)
 
 
 for _name in NAMES:

@@ -2,7 +2,9 @@
 
 import inspect
 import re
+import traceback
 
+import numpy as np
 import pytest
 
 import ingot
@@ -126,6 +128,52 @@ def _wrong_calls():
     return [((a, b), {}), ((n, n), {}), ((z, z), {}), ((a, d), {}), ((e, e), {}), ((c, a), {}), (((a, b), 5), {}),
             ((a, "x"), {}), ((a, (7, 9)), {}), ((a, b, n), {}), ((a, 0, b), {}), ((a, 5, n, b), {}), ((b, (5, 6), (1,)), {}),
             ((b, b, a), {}), ((b,), {}), ((c,), {}), ((a,), {"dim": 9}), ((a, a), {"reduction": "men"})]
+
+
+# Values that are no tensor, as the first argument of every function.
+
+SPACES_OF_FUNCTIONS = {"ingot": ingot, "F": F, "linalg": ingot.linalg, "fft": ingot.fft, "special": ingot.special,
+                       "init": nn.init, "nn.utils": nn.utils, "autograd": ingot.autograd, "func": ingot.func}
+TAKES_OTHERS = "einsum", "gradgradcheck", "sym_", "promote_types", "can_cast", "empty_strided", "range", "rfftfreq"
+NO_TENSORS = [3, None, "text", [1.0, 2.0], np.ones((2, 3), np.float32)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_argument_that_is_no_tensor_is_named():
+    assert ingot.__all__
+    leaks, tried = set(), 0
+    for space, module in SPACES_OF_FUNCTIONS.items():
+        for name in getattr(module, "__all__", vars(module)):
+            fn = getattr(module, name)
+            is_public = hasattr(module, "__all__") or getattr(fn, "__module__", "") == module.__name__
+            if not inspect.isfunction(fn) or not is_public or name.startswith((*LEFT_OUT, *TAKES_OTHERS)):
+                continue
+            needed = [p for p in inspect.signature(fn).parameters.values()
+                      if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            for x in NO_TENSORS:
+                tried += 1
+                try:
+                    fn(x, *[ingot.ones(2, 3)] * (len(needed) - 1))
+                except Exception as error:
+                    if isinstance(error, (AttributeError, KeyError)) or hasattr(error, "__notes__"):
+                        leaks.add(f"{space}.{name}({type(x).__name__}): {type(error).__name__}: {error}")
+    assert not leaks, "\n".join(sorted(leaks))
+    assert tried > 3000
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: F.relu(3), "relu takes a tensor as input, got int"),
+    (lambda: ingot.square(None), "square takes a tensor as input"),
+    (lambda: ingot.ceil("a"), "ceil takes a tensor as input, got str"),
+    (lambda: F.softmax(np.ones(2), 0), "softmax takes a tensor, got numpy.ndarray"),
+    (lambda: nn.init.zeros_(3), "zeros_ takes a tensor as tensor"),
+    (lambda: nn.utils.clip_grad_norm_(3, 1.0), "clip_grad_norm_ does not take int as parameters: 'int' object is not iterable"),
+    (lambda: nn.utils.spectral_norm(3), "spectral_norm does not take int as module")])
+def test_the_error_names_function_argument_and_type(call, words):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert words in str(caught.value)
+    assert [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)][1:] == ["<lambda>"]
 
 
 _IR_TEXT = re.compile(r"(?<![\w%'])(?:f16|f32|f64|bf16|i8|i16|i32|i64|u8|u16|u32|u64|c64|c128)\[|"

@@ -17,6 +17,7 @@ from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
 from ....ir.errors import DTypeError, IngotError, NoTensorError, kind_of
 from ....ir.opdef.op import OPS, Composite
+from ....ir.tracebacks import ARGUMENT_ERRORS
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
 from ...core.tensor import Tensor, shape_of
@@ -96,12 +97,15 @@ def _has_several_parameters(code) -> bool:
     return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _TAKES_ANY) > 1
 
 
+_TAKES_LIST = 4
 _TAKES_ANY = 4 | 8      # flags of code with *args or **kwargs
 
 
 def _public_under(fn, public: str):
     """Set module and name of a function so that pickle finds it under `ingot`."""
     fn.__module__, fn.__name__, fn.__qualname__ = _FACE, public, public
+    if fn.__code__.co_name == "fn":         # one of a table of functions: errors of its arguments name it by its code
+        fn.__code__ = fn.__code__.replace(co_name=public)
 
 
 NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
@@ -177,14 +181,48 @@ def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception
     if isinstance(error, TypeError):
         explain_call(error, fn, args, kwargs, name or fn.__name__, also)
         return error
-    given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
-    for argument, value in given.items():
-        items = enumerate(value) if isinstance(value, (list, tuple)) else ()
-        for text, x in ((argument, value), *[(f"{argument}[{i}]", v) for i, v in items]):
-            if x is error.obj and error.name is not None and not isinstance(x, Tensor):
-                return no_tensor(name or fn.__name__, text, x)
+    return _of_argument(error, name or fn.__name__, {**dict(zip(signature(fn).parameters, args)), **kwargs}) or error
+
+
+def _of_argument(error: Exception, name: str, given: dict) -> Exception | None:
+    """Return the error that names an argument without an attribute that a tensor has; None if there is no such argument."""
+    if isinstance(error, AttributeError) and error.name is not None:
+        for argument, value in given.items():
+            items = enumerate(value) if isinstance(value, (list, tuple, str, dict)) else ()
+            for text, x in ((argument, value), *[(f"{argument}[{i}]", v) for i, v in items]):
+                if x is error.obj and not isinstance(x, Tensor):
+                    return no_tensor(name, text, x) if hasattr(Tensor, error.name) else _not_taken(name, text, x, error)
     array = next(((argument, x) for argument, x in given.items() if isinstance(x, np.ndarray)), None)
-    return error if array is None else no_tensor(name or fn.__name__, *array)
+    return None if array is None else no_tensor(name, *array)
+
+
+def _not_taken(name, argument, x, error) -> Exception:
+    return DTypeError(f"{name} does not take {kind_of(x)} as {argument}: {error}")
+
+
+def argument_error(error: Exception, code, values: dict) -> Exception | None:
+    """Return the error that names a wrong argument, for one that arose inside a public function with these variables; None if
+    its arguments do not show why."""
+    fn = next((values[name] for name in _WRAPPED if type(values.get(name)) is FunctionType), None)
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    name, given = code.co_name, {name: values[name] for name in names if name in values}
+    if fn is None and code.co_flags & _TAKES_LIST:
+        given.update({f"tensors[{i}]": x for i, x in enumerate(values.get(code.co_varnames[len(names)], ()))})
+    if fn is not None and "args" in values:         # a wrapper, as `no_grad` and `make_inplace` write them
+        args = *given.values(), *values["args"]
+        name, given = fn.__name__, {**dict(zip(signature(fn).parameters, args)), **values.get("kwargs", {})}
+    first, value = next(iter(given.items()), (None, None))
+    if first in _OF_TENSORS and not isinstance(value, Tensor):
+        return no_tensor(name, first, value)
+    named = [item for item in given.items() if repr(type(item[1]).__name__) in str(error) and not isinstance(item[1], Tensor)]
+    if isinstance(error, TypeError) and named:          # "'int' object is not iterable"; optional arguments come behind
+        return _not_taken(name, *named[0], error)
+    return _of_argument(error, name, given)
+
+
+_WRAPPED = "fn", "func", "plain"        # variables of wrappers with the function: here, in `contextlib`, in `torch_function`
+_OF_TENSORS = "input", "tensor", "self", "x", "A"         # first parameters that take a tensor alone
+ARGUMENT_ERRORS.append(argument_error)
 
 
 def _rename_operator(error: BaseException | None, name: str) -> None:
