@@ -53,8 +53,8 @@ class UnknownModule(ModuleNotFoundError):
 
 
 for _kind in (UnknownName, UnknownImport, UnknownModule):       # tracebacks show them by the names of their bases
-    _base = _kind.__base__
-    _kind.__module__, _kind.__name__, _kind.__qualname__ = "builtins", _base.__name__, _base.__name__
+    _kind.__module__, _kind.__name__ = "builtins", _kind.__mro__[1].__name__
+    _kind.__qualname__ = _kind.__name__
 
 
 def unknown_name(module, name: str, called: str, hint: str = "") -> Exception:

@@ -105,7 +105,7 @@ def explain() -> None:
         frame = sys._getframe(1)
         trace = error.__traceback__
         caller = outer_frame(frame.f_back)
-        if not (caller is not None and is_own(caller)) and note_on(error, entries_of(trace)):
+        if (caller is None or not is_own(caller)) and note_on(error, entries_of(trace)):
             told = next(filter(None, [ask(error, frame.f_code, frame.f_locals) for ask in ARGUMENT_ERRORS]), None)
         del frame, trace, caller
     except Exception:

@@ -60,8 +60,9 @@ def load_rest() -> bool:
 
 def load_twins() -> None:
     """Load the functions that the top level shares with `nn.functional`."""
-    importlib.import_module(TWINS)
-    give_doors(FUNCTIONS)
+    if TWINS not in sys.modules:        # `hasattr` of a missing name asks each time
+        importlib.import_module(TWINS)
+        give_doors(FUNCTIONS)
 
 
 for _name in NAMES:

@@ -1204,7 +1204,8 @@ class Tensor:
         """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook) -> _structure_module.RemovableHandle:
         """Call hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
-    def relu(self, *, out=None) -> Tensor: ...
+    def relu(self, *, out=None) -> Tensor:
+        """max(input, 0)"""
     def relu_(self, *, out=None) -> Tensor:
         """In-place version of relu()."""
     def remainder(self, other, *, out=None) -> Tensor:

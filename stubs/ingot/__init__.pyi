@@ -1888,7 +1888,8 @@ class Tensor:
         """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: _t.Any) -> _RemovableHandle:
         """Call hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
-    def relu(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
+    def relu(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+        """max(input, 0)"""
     def relu_(self, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of relu()."""
     def remainder(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
@@ -4440,7 +4441,8 @@ def reciprocal(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None
     """Elementwise reciprocal."""
 def reciprocal_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of reciprocal()."""
-def relu(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor: ...
+def relu(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+    """max(input, 0)"""
 def relu_(input: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of relu()."""
 def remainder(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,

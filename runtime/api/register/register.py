@@ -17,7 +17,7 @@ from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
 from ....ir.errors import DTypeError, IngotError, NoTensorError, kind_of
 from ....ir.opdef.op import OPS, Composite
-from ....ir.tracebacks import ARGUMENT_ERRORS
+from ....ir.tracebacks import ARGUMENT_ERRORS, is_own_module
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
 from ...core.tensor import Tensor, shape_of
@@ -178,7 +178,7 @@ def public_name(fn) -> str:
 def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception:
     """Return the error for one in a public function. Wrong arguments are told with the signature. If a non-tensor was passed
     where a tensor belongs, the error names the argument and what came."""
-    if isinstance(error, TypeError):
+    if not isinstance(error, AttributeError):       # (`NoNumberError` is both)
         explain_call(error, fn, args, kwargs, name or fn.__name__, also)
         return error
     return _of_argument(error, name or fn.__name__, {**dict(zip(signature(fn).parameters, args)), **kwargs}) or error
@@ -211,6 +211,8 @@ def argument_error(error: Exception, code, values: dict) -> Exception | None:
     if fn is not None and "args" in values:         # a wrapper, as `no_grad` and `make_inplace` write them
         args = *given.values(), *values["args"]
         name, given = fn.__name__, {**dict(zip(signature(fn).parameters, args)), **values.get("kwargs", {})}
+    if is_own_module(type(given.get("self")).__module__):       # the object of a method is right; `ingot.detach(3)` has none
+        given.pop("self", None)
     first, value = next(iter(given.items()), (None, None))
     if first in _OF_TENSORS and not isinstance(value, Tensor):
         return no_tensor(name, first, value)
