@@ -28,6 +28,7 @@ class IngotError(Exception):
     """Base of all errors that ingot raises on purpose."""
 
     is_of_earlier_call = False          # found on a device, and raised by a later call that reads from there
+    is_of_values = False                # found among values: a replay raises it as well, and knows the operator alone
 
     def __new__(cls, *args, **kwargs):
         for notice in NEW_ERRORS:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from opcode import opmap
 
 from .errors import ArgumentError
+from .tracebacks import is_own
 
 _CLOSE = 0.6        # ratio of equal letters from which a name is suggested
 
@@ -65,6 +66,8 @@ def unknown_name(module, name: str, called: str, hint: str = "") -> Exception:
     other instructions. After an AttributeError Python looks into `sys.modules`, which may have a file that is being imported.
     """
     asking = sys._getframe(2)
+    while is_own(asking) and asking.f_back is not None:     # a module under two public paths has a `__getattr__` for each
+        asking = asking.f_back
     if asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM and f"{module.__name__}.{name}" not in sys.modules:
         return UnknownImport(module, name, called, hint)
     return UnknownName(module, name, called, hint)

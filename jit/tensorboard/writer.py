@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError
 from ...ir.locks import new_lock
-from ...ir.requirements import install
+from ...ir.requirements import install as _install
 from ...runtime.core.tensor import Tensor
 from ..host.host_call import host
 from . import model_graph, projector, summaries
@@ -122,7 +122,7 @@ class SummaryWriter:
             from matplotlib import pyplot
             from matplotlib.backends.backend_agg import FigureCanvasAgg
         except ImportError as e:
-            raise ArgumentError(f"add_figure takes figures of matplotlib; install it with: {install('matplotlib')}") from e
+            raise ArgumentError(f"add_figure takes figures of matplotlib; install it with: {_install('matplotlib')}") from e
         figures, drawn = figure if isinstance(figure, (list, tuple)) else [figure], []
         for one in figures:
             canvas = FigureCanvasAgg(one)

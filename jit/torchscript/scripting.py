@@ -42,7 +42,8 @@ def script(obj: Any = None, optimize=None, _frames_up=0, _rcb=None, example_inpu
     """Return a module whose calls are traced, as `ingot.compile` does.
 
     Functions and classes are returned unchanged: a function joins the trace of its caller, and eager code can differentiate it
-    twice, which a traced function cannot.
+    twice, which a traced function cannot. `optimize` is ignored: every trace is optimised. `example_inputs` is ignored: types
+    are those of the arguments at each call.
     """
     is_plain = issubclass(type(obj), Module) and not issubclass(type(obj), Scripted)
     return traced_module(obj, Traced, Scripted) if is_plain else obj
@@ -54,7 +55,10 @@ def script_method(fn):
 
 
 def ignore(drop=False, **kwargs):
-    """Return the function: traces record it; `jit.host` makes Python call it every time."""
+    """Return the function: traces record it; `jit.host` makes Python call it every time.
+
+    `kwargs` is ignored: no option is left.
+    """
     return drop if callable(drop) else _itself
 
 
@@ -81,12 +85,12 @@ def is_tracing() -> bool:
 
 
 def annotate(the_type, the_value):
-    """Return the value."""
+    """Return the value. `the_type` is ignored: traces see the value itself."""
     return the_value
 
 
 def Attribute(value, type):
-    """Return the value."""
+    """Return the value. `type` is ignored: traces see the value itself."""
     return value
 
 
@@ -126,14 +130,17 @@ def wait(future):
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """Return the module: every trace computes values that depend on weights alone only once."""
+    """Return the module: every trace computes values that depend on weights alone only once.
+
+    `preserved_attrs` is ignored: the module keeps all attributes. `optimize_numerics` is ignored: frozen weights stay exact.
+    """
     if mod.training:
         raise TraceError("freeze takes a module in evaluation mode; call eval() first")
     return mod
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """Return the module: every trace is optimised."""
+    """Return the module: every trace is optimised. `other_methods` is ignored: a trace takes any method."""
     return mod
 
 

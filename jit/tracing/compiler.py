@@ -8,7 +8,7 @@ from ...ir.blocks import Block
 from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.suggestions import unknown_choice
-from ...ir.tracebacks import user_level
+from ...ir.tracebacks import user_level as _user_level
 from ...ir.weak_table import WeakTable
 from ...runtime.state.mode import tls
 from ..host.host_call import host
@@ -51,7 +51,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     if mode not in MODES:
         raise unknown_choice("compile: mode", mode, MODES)
     if options:
-        warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=user_level())
+        warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=_user_level())
     if disable or backend in EAGER:
         return model
     return wrapped(model, _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph))

@@ -354,6 +354,7 @@ class HalfTensor(Tensor):
 class IngotError(_b.Exception):
     """Base of all errors that ingot raises on purpose."""
     is_of_earlier_call: _b.bool
+    is_of_values: _b.bool
 
 class IntStorage:
     """Memory of int32, by its old name."""

@@ -3,6 +3,7 @@
 import types
 
 import ingot
+from ingot.runtime.api.tensor_classes.absent_methods import INSTEAD
 from oracle import completeness
 
 # Why names have no two rows -> these names.
@@ -64,7 +65,7 @@ REASONS = {
     "Python's own protocol, which has tests of its own": """
         Tensor.__array__ Tensor.__array_interface__ Tensor.__array_namespace__
         Tensor.__array_ufunc__ Tensor.__buffer__ Tensor.__copy__ Tensor.__cuda_array_interface__
-        Tensor.__dlpack__ Tensor.__dlpack_device__ Tensor.__format__
+        Tensor.__dir__ Tensor.__dlpack__ Tensor.__dlpack_device__ Tensor.__format__
         Tensor.__hash__ Tensor.__init__ Tensor.__new__ Tensor.__reduce_ex__ Tensor.__repr__
        """,
 }
@@ -81,7 +82,8 @@ def names() -> list[str]:
     """Return the paths of functions of the top level, and of methods and attributes of tensors."""
     held = {name: getattr(ingot, name) for name in dir(ingot) if not name.startswith("_")}
     functions = [name for name, v in held.items() if callable(v) and not isinstance(v, (type, types.ModuleType))]
-    members = [name for name in dir(ingot.Tensor) if not name.startswith("_") or (name.startswith("__") and is_operator(name))]
+    members = [name for name in dir(ingot.Tensor) if name not in INSTEAD
+               and (not name.startswith("_") or (name.startswith("__") and is_operator(name)))]
     return sorted(functions) + [f"Tensor.{name}" for name in sorted(members)]
 
 

@@ -38,7 +38,9 @@ def require_range(name, index, size, dim, low=0):
     if not (low <= index.min() and index.max() < size):
         index = index if plain else index.numpy()
         bad = index[(index < low) | (index >= size)].ravel()[0]
-        raise DimError(f"{name}: index {bad} is out of range for dim {dim} of size {size}")
+        error = DimError(f"{name}: index {bad} is out of range for dim {dim} of size {size}")
+        error.is_of_values = True
+        raise error
 
 
 # Reading with index tensors.

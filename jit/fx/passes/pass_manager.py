@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from ....ir.errors import ArgumentError
-from ....ir.tracebacks import user_level
+from ....ir.tracebacks import user_level as _user_level
 from ....runtime.nn import Module
 from ..graph_module import GraphModule
 
@@ -124,7 +124,7 @@ class PassManager:
             except Exception as error:
                 if not self.suppress_check_failures:
                     raise
-                warnings.warn(f"the check {_name(check)} failed: {error}", stacklevel=user_level())
+                warnings.warn(f"the check {_name(check)} failed: {error}", stacklevel=_user_level())
 
     def __call__(self, module: Module) -> PassResult:
         self.solve_constraints()

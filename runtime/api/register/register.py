@@ -179,7 +179,7 @@ def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception
     """Return the error for one in a public function. Wrong arguments are told with the signature. If a non-tensor was passed
     where a tensor belongs, the error names the argument and what came."""
     if not isinstance(error, AttributeError):       # (`NoNumberError` is both)
-        explain_call(error, fn, args, kwargs, name or fn.__name__, also)
+        explain_call(error, fn, args, kwargs, name or fn.__name__, also)        # type: ignore[arg-type]
         return error
     return _of_argument(error, name or fn.__name__, {**dict(zip(signature(fn).parameters, args)), **kwargs}) or error
 
@@ -229,8 +229,8 @@ ARGUMENT_ERRORS.append(argument_error)
 
 def _rename_operator(error: BaseException | None, name: str) -> None:
     """Put the name of a public function in place of the operator's at the start of a message. Errors that passed through code
-    of users, or that a device found later, speak of another call."""
-    if not isinstance(error, IngotError) or error.is_of_earlier_call:
+    of users, or that a device found later, speak of another call. Those of values keep the name, as in replays."""
+    if not isinstance(error, IngotError) or error.is_of_earlier_call or error.is_of_values:
         return
     text = str(error)
     operator = _OF_OPERATOR.match(text)

@@ -36,7 +36,7 @@ _Dynamic: _t.TypeAlias = _b.bool | _c.Mapping[_t.Any, _t.Any] | None
 def Final(*args: _t.Any, **kwds: _t.Any) -> _t.Any:
     """Special typing construct to indicate final names to type checkers."""
 def Attribute(value: _t.Any, type: _t.Any) -> _t.Any:
-    """Return the value."""
+    """Return the value. `type` is ignored: traces see the value itself."""
 
 class Calibration:
     """Settings of static quantisation."""
@@ -218,7 +218,7 @@ class TracingCheckError(TraceError):
     """Error of PyTorch for a trace whose results are wrong. ingot never raises it: its traces are guarded."""
 
 def annotate(the_type: _t.Any, the_value: _t.Any) -> _t.Any:
-    """Return the value."""
+    """Return the value. `the_type` is ignored: traces see the value itself."""
 
 class debug:
     """Checks of operators: for a `with` block, or until `debug(nan=False)`."""
@@ -259,7 +259,7 @@ def load(path: _t.Any, objects: _b.bool = True, device: _device | _b.str | _b.in
 def onednn_fusion_enabled() -> _b.bool:
     """Return the value of `enable_onednn_fusion`."""
 def optimize_for_inference(mod: _t.Any, other_methods: _t.Any = None) -> _t.Any:
-    """Return the module: every trace is optimised."""
+    """Return the module: every trace is optimised. `other_methods` is ignored: a trace takes any method."""
 def optimized_execution(should_optimize: _t.Any) -> _t.Any:
     """Compile traced functions inside, or run them eagerly."""
 

@@ -159,7 +159,7 @@ def test_a_stance_says_how_traced_functions_run():
     (reason, times), = run.stats()["eager"].items()
     assert times == 4 and "set_stance('force_eager')" in reason
     assert config.overridden.settings is None
-    with pytest.raises(ValueError, match="stance is one of 'default'"):
+    with pytest.raises(ValueError, match="stance must be one of 'default'"):
         ingot.compiler.set_stance("fail_on_recompile")
     assert ingot.compiler.assume_constant_result(len) is len and ingot.compiler.get_default_backend() == "ingot"
 
@@ -179,5 +179,5 @@ def test_switches_of_the_older_compiler():
     assert jit.onednn_fusion_enabled()
     jit.enable_onednn_fusion(False)
     for wrong in (lambda: jit.set_fusion_strategy([("SOME", 1)]), lambda: jit.fuser("fuser9").__enter__()):
-        with pytest.raises(ValueError, match="takes"):
+        with pytest.raises(ValueError, match=r"takes|must be one of"):
             wrong()

@@ -185,7 +185,7 @@ def test_queries_about_the_compiler():
 
 
 @pytest.mark.parametrize("options, word", [({"backend": "tvm"}, "backend is one of"), ({"backend": print}, "backend is one of"),
-                                           ({"mode": "fastest"}, "mode is one of")])
+                                           ({"mode": "fastest"}, "mode must be one of")])
 def test_wrong_arguments_are_refused(options, word):
     with pytest.raises(ArgumentError, match=word):
         ingot.compile(lambda x: x, **options)

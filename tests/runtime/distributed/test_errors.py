@@ -31,10 +31,10 @@ def sites(rooms=ROOMS) -> list:
     found = []
     for path in [path for room in rooms for path in sorted((ERRORS / room).glob("*.py"))]:
         name = path.relative_to(ERRORS).as_posix()
-        kinds = r"Dist\w*Error|Argument\w*Error" if name in OF_STARTING else r"Dist\w*Error"
+        kinds = r"Dist\w*Error|Argument\w*Error|unknown_choice" if name in OF_STARTING else r"Dist\w*Error"
         for call in ast.walk(ast.parse(path.read_text())):
             if isinstance(call, ast.Call) and re.search(kinds, ast.unparse(call.func)) and call.args:
-                text = _text(call.args[0])
+                text = _text(call.args[0]) + " must be one of" * (ast.unparse(call.func) == "unknown_choice")
                 if re.search("[a-z]{3}", re.sub(r"\b(rank|cuda)\b", "", text)):
                     found.append(Site(f"{name}:{call.lineno}", text))
     return found

@@ -450,7 +450,7 @@ def _on_several_machines(rank, path, engine):
         dist.destroy_process_group()
         return
     begin = time.monotonic()
-    with pytest.raises(dist.DistBackendError, match=r"no engine connects .*mpiexec -n 2.*ingot\[mpi\].*INGOT_ENGINE=tcp"):
+    with pytest.raises(dist.DistBackendError, match=r"no engine connects .*mpiexec -n 2.*install .mpi4py.*INGOT_ENGINE=tcp"):
         dist.init_process_group(init_method=path, rank=rank, world_size=2, timeout=20)
     assert time.monotonic() - begin < 5 and not dist.is_initialized()
 

@@ -146,7 +146,8 @@ def test_chains_are_numpys(shapes):
 
 @pytest.mark.parametrize("shapes, says", [((), "at least 2"), (((2, 2),), "at least 2"), (((), (2,)), "tensor 0"),
                                           (((2,), ()), "tensor 1"), (((2,), (2,), (2,)), "tensor 1"),
-                                          (((2, 2, 2), (2, 2)), "tensor 0"), (((2,), (3,)), "inner sizes")], ids=str)
+                                          (((2, 2, 2), (2, 2)), "tensor 0"), (((2,), (3,)),
+                                           "the first has 2 columns, the second 3 rows")], ids=str)
 def test_invalid_chains_are_refused(shapes, says):
     with pytest.raises(RuntimeError, match=says):
         ingot.linalg.multi_dot([t(r(*s)) for s in shapes])

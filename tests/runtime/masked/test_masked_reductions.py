@@ -136,7 +136,7 @@ def test_whole_numbers():
 
 @pytest.mark.parametrize("call, words", [
     (lambda x: masked.mean(x.long()), "no whole number"),
-    (lambda x: masked.sum(x, mask=ingot.ones(2, dtype=ingot.bool)), "masked.sum of f64.*laid out over it"),
+    (lambda x: masked.sum(x, mask=ingot.ones(2, dtype=ingot.bool)), "masked.sum of float64.*laid out over it"),
     (lambda x: masked.amax(x, mask=ingot.ones(1, 3, 4, dtype=ingot.bool)), "laid out over it"),
     (lambda x: masked.softmax(x, 0, mask=True), "got bool"),
     (lambda x: masked.var(x, unbiased=True, correction=1), "either"),

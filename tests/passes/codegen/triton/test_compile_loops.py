@@ -308,7 +308,7 @@ def test_compile_errors_say_why():
 def test_the_error_without_triton_names_the_package(monkeypatch):
     monkeypatch.setattr(compiler, "_version", lambda: "")
     one, = configs.launches(double(dt.float32), {"n0": 64})
-    with pytest.raises(RuntimeError, match="needs Triton: install ingot"):
+    with pytest.raises(RuntimeError, match="needs Triton: pip install \"triton"):
         compiler.build(variant(one, {"n0": 64}, 90))
 
 

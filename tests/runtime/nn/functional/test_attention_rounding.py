@@ -77,7 +77,7 @@ def test_gradients_refuse_statistics_of_16_bits(wide):
     """A kernel that reads float32 would read past the end of 16-bit statistics."""
     q = ingot.ones(1, 2, 3, 4, dtype=ingot.bfloat16)
     lse, delta = (ingot.ones(1, 2, 3, dtype=ingot.float32 if w else ingot.bfloat16) for w in wide)
-    with pytest.raises(DTypeError, match=r"attention_grad of bf16.* takes lse and delta in .*float32"):
+    with pytest.raises(DTypeError, match=r"attention_grad of bfloat16.* takes lse and delta in .*float32"):
         attention_grad(q, q, q, q, None, lse, delta, causal=False, scale=0.5, mask_grad=False)
 
 

@@ -69,7 +69,7 @@ def test_constant_pad_cuts_and_fills_any_dim():
     (lambda x: F.pad(x, (1, 1), mode="mirror"), "mode"),
     (lambda x: F.pad(x, (-3, -3)), "negative size"),
     (lambda x: F.interpolate(x), "either size or scale_factor"),
-    (lambda x: F.interpolate(x, 4, mode="bilinear"), "4 dimensions"),
+    (lambda x: F.interpolate(x, 4, mode="bilinear"), r"takes \[N, C, H, W\], got float32"),
     (lambda x: F.interpolate(x, 4, mode="sharp"), "mode"),
     (lambda x: F.interpolate(x, 4, align_corners=True), "align_corners"),
     (lambda x: F.interpolate(x, 0), "spatial size"),
