@@ -133,10 +133,8 @@ def renamed(fn, keywords, checked=False):
                 kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
             return fn(*args, **kwargs)
         except _EXPLAINED as error:
-            told = explained(error, fn, args, kwargs, public_name(with_own_names), rename)
-            if told is error:
-                raise
-            raise told from None
+            explain(error, fn, args, kwargs, with_own_names.__name__, rename)
+            raise
 
     return with_own_names
 
@@ -170,18 +168,15 @@ def memoised(fn: F) -> F:
 _EXPLAINED = AttributeError, TypeError
 
 
-def public_name(fn) -> str:
-    """Return the name under which users call a function."""
-    return fn.__name__
-
-
-def explained(error: Exception, fn, args, kwargs, name="", also=()) -> Exception:
-    """Return the error for one in a public function. Wrong arguments are told with the signature. If a non-tensor was passed
-    where a tensor belongs, the error names the argument and what came."""
+def explain(error: AttributeError | TypeError, fn, args, kwargs, name: str, also=()) -> None:
+    """Put the signature into the error of a call that does not fit it. Raise a clearer error if a non-tensor was passed where a
+    tensor belongs: it names the argument and what came."""
     if not isinstance(error, AttributeError):       # (`NoNumberError` is both)
-        explain_call(error, fn, args, kwargs, name or fn.__name__, also)        # type: ignore[arg-type]
-        return error
-    return _of_argument(error, name or fn.__name__, {**dict(zip(signature(fn).parameters, args)), **kwargs}) or error
+        explain_call(error, fn, args, kwargs, name, also)
+        return
+    told = _of_argument(error, name, {**dict(zip(signature(fn).parameters, args)), **kwargs})
+    if told is not None:
+        raise told from None
 
 
 def _of_argument(error: Exception, name: str, given: dict) -> Exception | None:
@@ -266,20 +261,16 @@ def make_inplace(fn, name: str, ops=(), general=None):
         try:
             return store_over(self, general(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
         except _EXPLAINED as error:
-            told = explained(error, fn, (self, *args), kwargs, name + "_")
-            if told is error:
-                raise
-            raise told from None
+            explain(error, fn, (self, *args), kwargs, name + "_")
+            raise
 
     def into(self, *args, **kwargs):
         try:
             if not tls.m.special and not (copies_small and is_small(self._a)):
                 return store_over(self, computed_into(self, ops, fn, args, kwargs), (*args, *kwargs.values()), name + "_")
         except _EXPLAINED as error:
-            told = explained(error, fn, (self, *args), kwargs, name + "_")
-            if told is error:
-                raise
-            raise told from None
+            explain(error, fn, (self, *args), kwargs, name + "_")
+            raise
         return method(self, *args, **kwargs)
 
     def alone(self, *args, **kwargs):
@@ -287,10 +278,8 @@ def make_inplace(fn, name: str, ops=(), general=None):
             if not args and not kwargs and self._a.dtype.char in FLOAT_CHARS and overwrite(ops[0], self, name + "_"):
                 return self
         except _EXPLAINED as error:
-            told = explained(error, fn, (self,), {}, name + "_")
-            if told is error:
-                raise
-            raise told from None
+            explain(error, fn, (self,), {}, name + "_")
+            raise
         return into(self, *args, **kwargs)
 
     copies_small = any("updates" in op.traits or type(op.lower) is Composite for op in ops)
