@@ -55,7 +55,7 @@ class debug:
 class NanWatch(OpObserver):
     """Checker of the operators of a thread, which runs compiled graphs operation by operation."""
 
-    checks_values = True
+    checks_values = sees_whole_batches = True
 
     def open(self):
         self._mode = tls.m
@@ -79,14 +79,6 @@ class NanWatch(OpObserver):
         m.refresh()
 
     # Eager and recorded operators.
-
-    def call(self, op, args, params):
-        m = tls.m
-        if m.batched is not None:       # whole batches arrive again, one level further out
-            whole = m.batched.call(op, args, params)
-            if whole is not NotImplemented:
-                return whole
-        return super().call(op, args, params)
 
     def observe(self, op, args, params):
         before = _faults(args, params)

@@ -12,6 +12,7 @@ class OpObserver:
 
     observes_rules = False    # whether gradient rules are observed, too
     only_watches = False      # whether functions do what they do without an observer
+    sees_whole_batches = False      # whether operators of a `vmap` are observed as whole batches alone, one level further out
     checks_values = False     # whether each result is checked, so that none may be made inside of a fused update
 
     def __init__(self):
@@ -29,6 +30,10 @@ class OpObserver:
         tls.m.refresh()
 
     def call(self, op, args, params):
+        if self.sees_whole_batches and tls.m.batched is not None:
+            whole = tls.m.batched.call(op, args, params)
+            if whole is not NotImplemented:
+                return whole
         return self.unobserved(self.observe, op, args, params)
 
     def observe(self, op, args, params):

@@ -138,7 +138,7 @@ class FlopCounterMode(OpObserver):
     operators without a count.
     """
 
-    observes_rules = True
+    observes_rules = sees_whole_batches = True
 
     def __init__(self, mods=None, depth: int | None = 2, display: bool = True,
                  custom_mapping: dict[Any, Callable] | None = None, skip_unsupported: bool = False):
@@ -208,14 +208,6 @@ class FlopCounterMode(OpObserver):
         return "\n".join(lines)
 
     # Observation.
-
-    def call(self, op, args, params):
-        m = tls.m
-        if m.batched is not None:      # whole batches arrive again, one level further out
-            whole = m.batched.call(op, args, params)
-            if whole is not NotImplemented:
-                return whole
-        return super().call(op, args, params)
 
     def observe(self, op, args, params):
         out = super().observe(op, args, params)

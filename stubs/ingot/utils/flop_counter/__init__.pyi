@@ -44,6 +44,7 @@ class FlopCounterMode:
     def open(self) -> None: ...
     def ran(self, job: _t.Any, compiled: _t.Any) -> None:
         """Count the contractions of compiled code, if this thread runs it."""
+    sees_whole_batches: _b.bool
     def unobserved(self, run: _t.Any, *args: _t.Any, **kwargs: _t.Any) -> _t.Any:
         """Call `run` with the observer before this one active."""
 
