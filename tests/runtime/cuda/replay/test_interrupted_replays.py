@@ -123,11 +123,12 @@ def test_an_exception_from_outside_reaches_the_caller(path):
 @pytest.mark.parametrize("make", MAKES)
 def test_a_replay_is_done_or_not_done_at_each_point(make, path, cuda):
     """At points of the code that is close to launches."""
-    count = points_of(make(), CLOSE)
-    assert bool(cuda.calls.get("cuGraphLaunch")) is (path == "as a graph")
+    it = make()
+    count = points_of(it, CLOSE)
+    assert bool(cuda.calls.get("cuGraphLaunch")) is (path == "as a graph"), (count, it.step.stats())
     points = random.Random(make.__name__).sample(range(count), min(count, MOST))
     done = follow(make, lambda it, i: raised_at(points[i], it, KINDS[i % len(KINDS)], CLOSE)[1], len(points))
-    assert done
+    assert done, (count, it.step.stats())
 
 
 class ByHand:
