@@ -128,6 +128,8 @@ class RecordingStatus:
         self._problem = ""          # the first action that a trace cannot repeat, for a message,
         self._problem_position: Position | None = None      # and its line
         self.first_time = ""        # action of this call that later calls do not repeat
+        self.is_interrupted = False     # whether other code may have run in the middle of the call
+        self.is_signalled = False       # whether the handler of a signal did
         self.replaced = ""          # this call left something outside that no replay could make; other calls can be recorded
 
     @property

@@ -13,10 +13,12 @@ from .snapshot import is_plain
 
 class ArgumentParts:
     """Containers and objects of which the arguments consist, by id. They are compared at every call, so reads through them
-    need no guard; for methods of an object its class is guarded. `taken` are the objects of plain classes among them."""
+    need no guard; for methods of an object its class is guarded. `taken` are the objects of plain classes among them. Other
+    objects that the arguments hold count by identity: what they lead to is guarded like all that the call finds outside."""
 
     def __init__(self):
         self._ids: set = set()
+        self._ends: set = set()
         self.taken = TakenApart()
 
     def add(self, part):
@@ -24,6 +26,14 @@ class ArgumentParts:
 
     def has(self, x) -> bool:
         return id(x) in self._ids
+
+    def end_at(self, ids):
+        """Note the objects that count by identity, by their ids."""
+        self._ends |= ids
+
+    def ends_at(self, x) -> bool:
+        """Return whether an object counts by identity where an argument holds it."""
+        return id(x) in self._ends
 
     def leads_to(self, base, steps, value) -> bool:
         """Return whether steps lead through parts alone to another part, or to a tensor or number in one."""
@@ -51,7 +61,7 @@ class KnownObjects:
     """Objects that a recorded call has met, by their ids."""
 
     def __init__(self, status: RecordingStatus):
-        self._status = status
+        self.status = status
         self.own: set = set()          # the function's own objects: their `__init__` ran for the first time, or they are copies
         self.passed: set = set()        # arguments of the traced function, and tensors in them
         self.received: set = set()         # those of them that the first frame of user code received
@@ -70,14 +80,14 @@ class KnownObjects:
         if self.was_met(x):         # its `__init__` was called again
             return
         if hasattr(type(x), "__del__") and is_user_defined(type(x)):
-            self._status.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
+            self.status.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
                                  "method, or make the object outside")
         self.own.add(id(x))
         self.keep(x)
 
     def refuse(self, reason):
         """Note an object with which a call cannot be recorded."""
-        self._status.refuse(reason)
+        self.status.refuse(reason)
 
     def keep(self, x):
         """Keep an object alive, so that no other one gets its id."""

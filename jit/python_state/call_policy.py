@@ -176,7 +176,8 @@ class CallPolicy:
         self._chains, self._reachable = chains, reachable
         self._reads, self._contexts = chains.reads, contexts
         self._locks = locks
-        self.events, self.apart = call_events(self.called, self.operated), FramesApart(status)
+        self.events, self.apart = call_events(self.called, self.operated), FramesApart(
+            status, self._met, chains.generators)
         self.private, self.messages = private, MessageSettings.now()
         self.filters = OwnFilters()
         reachable.on_operand = private.on_first = self.events.report_operations
@@ -186,9 +187,12 @@ class CallPolicy:
         self._handles = False       # whether the caller handles an error
         self._hashes_tensors = False        # whether tensors may be elements of sets of the call's own
 
+    def _met(self) -> tuple:
+        """Return the state that the call has met and may have changed, for comparison."""
+        return self._contents.state(), self._chains.attributes.writes.values()
+
     def start(self):
         self._modes, self._handles = modes(), _handles_error()
-        self._chains.generators.start()
 
     def call_by_library(self, frame):
         """Note that a function of a library starts: one of `WATCHED`, of the modules `random` and `arrayprint`, or named
@@ -304,8 +308,9 @@ class CallPolicy:
 
     def called(self, call: Called):
         """Note a call that user code is about to make, and the callables that it passes on. Libraries need stand-ins alone."""
-        if not is_user(call.frame):
+        if not is_user(call.frame) or self.apart.depth:
             return
+        self.apart.calls(call.frame, call.function, call.operands())
         self._locks.goes_on()
         self._known.parts.taken.called(real(call.function), call.args, call.kwargs)
         recorder: Any = tls.m.recorder
@@ -325,7 +330,7 @@ class CallPolicy:
 
     def operated(self, operation: Operation):
         """Note an operation that user code is about to do: it calls a method of its operands."""
-        if not is_user(operation.frame):
+        if not is_user(operation.frame) or self.apart.depth:
             return
         site = operation.site
         self._known.parts.taken.operated(site.method, operation.operands)

@@ -156,11 +156,16 @@ class Finaliser:
             on_the_way = [place for at in guard.locations_on_path() for place in self._contents.positions(*at)]
             if not (self._contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
                     or any(is_moved(*at) for at in on_the_way)):
-                if not is_alone():
-                    raise DisturbedError("while this function was recorded, it or another thread changed "
-                                         f"{guard.chain} ({guard})")
+                if self._may_be_others(on_the_way):
+                    raise DisturbedError("while this function was recorded, it, another thread or code that interrupted it "
+                                         f"changed {guard.chain} ({guard})")
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
+
+    def _may_be_others(self, on_the_way) -> bool:
+        """Return whether other code than the function's may have changed a location: it assigns to none on the way there."""
+        is_interrupted = self._known.status.is_interrupted and self._writes.targets.keys().isdisjoint(on_the_way)
+        return is_interrupted or not is_alone()
 
     def _check_conditions(self, caches):
         for reading in self._reads.conditions.values():
@@ -180,9 +185,9 @@ class Finaliser:
             if type(reading) is ClassNames and not (fills or reading.holds()):      # a library did so
                 raise FirstTimeError(str(reading))
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
-                if type(reading) is ClassMembers and not is_alone():
-                    raise DisturbedError("while this function was recorded, it or another thread changed what it reads: "
-                                         f"{reading}")
+                if (type(reading) is ClassMembers and not is_alone()) or self._known.status.is_interrupted:
+                    raise DisturbedError("while this function was recorded, it, another thread or code that interrupted it "
+                                         f"changed what it reads: {reading}")
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}; do one of the two "
                                  "outside")
 

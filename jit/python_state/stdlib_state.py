@@ -10,12 +10,13 @@ from contextlib import suppress
 import numpy as np
 
 from ..bytecode.reads import MISSING
-from ..errors.errors import RecordingStatus, TraceError
+from ..errors.errors import DisturbedError, RecordingStatus, TraceError
 from ..guards.frames import is_user
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, StateInputs
 from ..guards.snapshot import snapshot
+from ..proxies.threads import is_alone
 from ..side_effects.effects import Target
 from .read_log import ReadLog
 
@@ -105,11 +106,25 @@ class RandomGenerators:
         if type(x).__module__.startswith("numpy.random") and (hasattr(x, "bit_generator") or hasattr(x, "get_state")):
             self._states.append((x, _numpy_state, _numpy_state(x)))
 
+    def states(self) -> list:
+        """Return the states of all generators that were met."""
+        return [random_states(), *[state(x) for x, state, _ in self._states]]
+
+    def drew_apart(self, before: list):
+        """Leave to code that is no part of the call what it drew since `before`, unless the call has drawn as well."""
+        first, *now = self.states()
+        if self._global == before[0]:
+            self._global = first
+        self._states = [(x, state, at if was == then else was) for (x, state, was), then, at in zip(
+            self._states, before[1:], now)]
+
     def check(self):
         if self._has_drawn() or any(state(x) != before for x, state, before in self._states):
+            if self._status.is_signalled or not is_alone():
+                raise DisturbedError("while this function was recorded, it, another thread or the handler of a signal drew "
+                                     "from Python's or numpy's random numbers")
             self._status.refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                                  "recorded; use ingot's random functions, or pass the numbers as an argument")
-
 
     def _has_drawn(self) -> bool:
         """Return whether a global generator gave numbers; that of numpy may be new, since code imports it when it is needed."""

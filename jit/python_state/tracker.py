@@ -45,7 +45,7 @@ from .attributes_of_libraries import names_set
 from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables, is_switch
 from .chain_reads import ChainReads
 from .finalize import Finaliser
-from .frames_apart import LOADS
+from .frames_apart import FINALISES, LOADS
 from .iterators import OutsideIterators
 from .reachable import Reachable
 from .read_log import ReadLog
@@ -108,6 +108,10 @@ class Tracker:
         self._catchers: set = set()     # code that goes on after a missing attribute
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call
 
+    def begin(self):
+        """Detect code that is no part of the call from now on, until `end`."""
+        self.world.apart.start()
+
     def __enter__(self):
         self.remade.expect(self.inputs)
         self.world.start()
@@ -129,6 +133,10 @@ class Tracker:
         restore_profiler(before)
         self.world.events.stop()
         del self.world.events       # (a circle)
+
+    def end(self):
+        """End the recording, and the detection of code that is no part of it."""
+        self.world.apart.stop()
 
     def forget(self):
         """Break up its parts, which refer to each other. Reference counts, which `SoleReference` reads, are as before."""
@@ -160,11 +168,9 @@ class Tracker:
 
     def _event(self, frame, event, arg):
         apart = self.world.apart
-        if apart.current is not None:
+        if apart.depth:
             apart.sees(frame, event)
         elif event == "call":
-            if frame.f_code.co_name == "__del__" and apart.finalises(frame):
-                return
             if is_user(frame):
                 if apart.interrupts(frame):
                     return
@@ -201,6 +207,9 @@ class Tracker:
 
     def _loads(self, frame):
         self.world.apart.loads(frame)
+
+    def _finalises(self, frame):
+        self.world.apart.finalises(frame)
 
     def _enters(self, frame):
         self.world.events.enter(frame, is_library=True)
@@ -455,6 +464,8 @@ def _known_library_code(frame) -> tuple:
     code, space, found = frame.f_code, frame.f_globals, []
     if code is LOADS:
         found.append(Tracker._loads)
+    if code is FINALISES:
+        found.append(Tracker._finalises)
     if may_need_stand_ins(frame):
         found.append(Tracker._enters)
     if code.co_name == "__init__" and code.co_varnames:

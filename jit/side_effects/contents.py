@@ -37,7 +37,7 @@ from ..bytecode.uses import (
 )
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.expectation import Expectation, PartsExpectation
-from ..guards.held_content import can_put_back
+from ..guards.held_content import can_put_back, content_of
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, STATE, WHOLE, item_of
 from ..guards.memory_order import memory_order
 from ..guards.snapshot import (
@@ -100,6 +100,11 @@ class ContainerLog:
             self._wholes[id(container)] = container, first, text
             if type(container) in WHOLES:
                 self.snapshots[id(container)] = first
+
+    def state(self) -> tuple:
+        """Return all that the known containers and other objects hold now: ids of items, and contents."""
+        items = [(*map(id, c), *(map(id, c.values()) if type(c) in DICTS else ())) for c, *_ in self._containers.values()]
+        return items, [content_of(x) if can_put_back(x) else None for x, *_ in self._wholes.values()]
 
     def changed_by_others(self, container):
         """Note that changes of a container so far are not the function's doing."""

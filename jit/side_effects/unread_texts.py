@@ -40,7 +40,7 @@ class UnreadTexts:
     def takes(self, x, frame) -> bool:
         """Return whether nothing but user functions can read the text of a number that `frame` makes."""
         m: Any = tls.m
-        if m.recorder is not self._recorder or not self._recorder.reads.defers or self._recorder.tracker.world.apart.current:
+        if m.recorder is not self._recorder or not self._recorder.reads.defers or self._recorder.tracker.world.apart.depth:
             return False
         return self._follow(frame, None, x)
 

@@ -164,6 +164,10 @@ class WriteLog:
             return False
         return True
 
+    def values(self) -> list:
+        """Return the ids of what lies in all locations that code may assign to, attributes of modules among them."""
+        return [id(x) for x in (*[t.value() for t in self.targets.values()], *self.modules.values())]
+
     def state(self) -> list:
         """Return what has been written so far, for comparison: (text, place, ids of the values)."""
         changed = self.changed() + self._contents.targets()
@@ -289,6 +293,10 @@ class ModuleWrites:
             for name in names:
                 before.pop(name, None)
                 before.update({name: now[name]} if name in now else {})
+
+    def values(self) -> list:
+        """Return the attributes of all modules that are known."""
+        return [v for m, _ in self._first.values() for v in m.__dict__.values()]
 
     def modules(self) -> list:
         return [m for m, _ in self._first.values()]

@@ -297,15 +297,17 @@ class Run:
         fields = [(x, fields_of(x)) for x in met.containers if is_structure(x)]
         parts = tracker.known.parts
         parts.taken.take(self.objects, met.containers)
+        parts.end_at(held_by(before))
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
             self.containers, self.keeps_identity = ArgumentContainers([*met.containers, *met.wholes], call.given,
                                                                       parts.taken.apart), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.text
-        m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
-        m.refresh()
         try:
+            tracker.begin()
+            m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
+            m.refresh()
             state.contexts = (inputs.__exit__, lookups.__exit__, recorder.release, tracker.writes.settle_all)
             try:
                 effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
@@ -333,6 +335,8 @@ class Run:
             self.result = left[1]
             left.clear()            # (a circle)
             raise
+        finally:
+            tracker.end()
         inputs.close()
 
     def forget(self):

@@ -80,9 +80,10 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     tracker = recorder.tracker = Tracker(inputs, SymbolicLookups(None, inputs, ()).private)
     tracker.called(plain, args, kwargs, tensors)
     with RECORDING, no_grad():
-        m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
-        m.refresh()
         try:
+            tracker.begin()
+            m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
+            m.refresh()
             recorder.limits.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
                 shape = None if symbols is None else symbols.shape(i, t._a.shape)
@@ -98,6 +99,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
         finally:
             m.recorder = m.sizes = None
             recorder.release()
+            tracker.end()
             m.refresh()
         read = constants(tracker.finish(effects), tracker.reads.module_reads)
     tracker.forget()

@@ -1,0 +1,322 @@
+"""Code that the interpreter runs in the middle of a recorded call: it runs as without a recording, and no replay repeats it."""
+
+import ctypes
+import gc
+import os
+import random
+import signal
+import sys
+import threading
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+
+NUMBER = int(signal.SIGUSR1)
+
+
+class World:
+    """State that the traced function reads or writes, and that other code may change. `ran` counts runs of that code."""
+
+    def __init__(self, act):
+        self.rate, self.table, self.log, self.weight, self.array = 2.0, {"k": 3.0}, [], ingot.ones(2), np.ones(2)
+        self.slot, self.ran, self._act, self._acts = types.SimpleNamespace(held=None), 0, act, False
+
+    def act(self, *args):
+        if not self._acts:          # (its own garbage, and its own lines)
+            self._acts = True
+            self.ran += 1
+            ACTIONS[self._act](self)
+            self._acts = False
+
+
+def _add(array):
+    array += 1.0
+
+
+# Action -> what other code does with the world.
+ACTIONS: dict = {
+    "python": lambda world: sum([i * i for i in range(3)]),
+    "random": lambda world: (random.random(), np.random.rand(2)),
+    "c_library": lambda world: ctypes.pythonapi.PyErr_Occurred(),
+    "operators": lambda world: (ingot.ones(3) * 2).sum().item(),
+    "draws": lambda world: ingot.rand(2),
+    "weight": lambda world: world.weight.add_(1.0),
+    "item": lambda world: world.table.update(k=world.table["k"] + 1),
+    "attribute": lambda world: setattr(world, "rate", world.rate + 1),
+    "list": lambda world: world.log.append(0.5),
+    "array": lambda world: _add(world.array),
+    "prints": lambda world: print(end=""),
+}
+
+
+class Finalised:
+    def __init__(self, world):
+        self.world, self.me = world, None
+
+    def __del__(self):
+        self.world.act()
+
+
+class Node:
+    pass
+
+
+def _nothing():
+    return None
+
+
+def _collected(world):
+    def callback(phase, info):
+        if phase == "stop":
+            world.act()
+
+    gc.callbacks.append(callback)
+    return _nothing, lambda: gc.callbacks.remove(callback)
+
+
+def _collected_often(world):
+    def callback(*args):
+        world.act()
+
+    before = gc.get_threshold()
+    gc.callbacks.append(callback)
+    gc.set_threshold(70)
+
+    def end():
+        gc.callbacks.remove(callback)
+        gc.set_threshold(*before)
+
+    return _nothing, end
+
+
+def _signalled(world):
+    before = signal.signal(signal.SIGUSR1, world.act)
+    return _nothing, lambda: signal.signal(signal.SIGUSR1, before)
+
+
+def _timed(world):
+    before = signal.signal(signal.SIGALRM, world.act)
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+
+    def end():
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    return _nothing, end
+
+
+def _dying(world):
+    def arm():
+        x = Node()
+        x.me, world.reference = x, weakref.ref(x, world.act)
+
+    return arm, _nothing
+
+
+def _finalised(world):
+    def arm():
+        x = Node()
+        x.me = x
+        weakref.finalize(x, world.act)
+
+    return arm, _nothing
+
+
+def _deleted(world):
+    return lambda: setattr(world.slot, "held", Finalised(world)), _nothing
+
+
+def _garbage(world):
+    def arm():
+        x = Finalised(world)
+        x.me = x
+
+    return arm, _nothing
+
+
+def _in_thread(world):
+    stopped = threading.Event()
+
+    def run():
+        while not stopped.wait(0.001):
+            world.act()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def end():
+        stopped.set()
+        thread.join()
+
+    return _nothing, end
+
+
+def _traced_by_python(world):
+    before = sys.gettrace()
+
+    events = iter(range(1 << 30))
+
+    def tool(frame, event, arg):
+        if next(events) % 200 == 0:
+            world.act()
+
+    sys.settrace(tool)
+    return _nothing, lambda: sys.settrace(before)
+
+
+def _profiled(world):
+    before, events = sys.getprofile(), iter(range(1 << 30))
+    sys.setprofile(lambda *args: world.act() if next(events) % 200 == 0 else None)
+    return _nothing, lambda: sys.setprofile(before)
+
+
+def _monitored(world):
+    tools = sys.monitoring
+    tools.use_tool_id(tools.COVERAGE_ID, "test")
+    events = iter(range(1 << 30))
+    tools.register_callback(tools.COVERAGE_ID, tools.events.PY_START,
+                            lambda *args: world.act() if next(events) % 200 == 0 else None)
+    tools.set_events(tools.COVERAGE_ID, tools.events.PY_START)
+
+    def end():
+        tools.set_events(tools.COVERAGE_ID, 0)
+        tools.register_callback(tools.COVERAGE_ID, tools.events.PY_START, None)
+        tools.free_tool_id(tools.COVERAGE_ID)
+
+    return _nothing, end
+
+
+# Way -> function of a world that gives (what is done before each call, what ends it).
+WAYS: dict = {
+    "callback_of_the_collector": _collected, "many_collections": _collected_often, "signal": _signalled, "timer": _timed,
+    "weak_reference": _dying, "finalize": _finalised, "del": _deleted, "garbage": _garbage, "thread": _in_thread,
+    "settrace": _traced_by_python, "setprofile": _profiled,
+    **({"monitoring": _monitored} if hasattr(sys, "monitoring") else {}),
+}
+
+
+def _check(world, calls):
+    """Assert that the state has each change once: those of the function, and those of the other code."""
+    other = dict.fromkeys(ACTIONS, 0) | {world._act: world.ran}
+    assert world.rate == 2.0 + other["attribute"] and world.table["k"] == 3.0 + other["item"]
+    assert world.log.count(1.0) == calls and world.log.count(0.5) == other["list"]
+    assert world.weight.tolist() == [1.0 + other["weight"]] * 2 and world.array.tolist() == [1.0 + other["array"]] * 2
+
+
+GO_ON = ("thread", "timer", "settrace", "setprofile", "monitoring")       # between the lines of this test, too
+TOOLS = ("settrace", "setprofile", "monitoring")
+CHANGES = ("weight", "item", "attribute", "list", "array", "draws")
+# Changes of another thread to a container that the function reaches are not told from its own; tools change no state.
+CASES = [(way, act) for way in WAYS for act in ACTIONS if not (
+    (way == "thread" and act in ("item", "list", "array")) or (way in TOOLS and act in (*CHANGES, "random")))]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("way", "act"), CASES)
+def test_interrupting_code_is_no_part_of_a_recording(way, act):
+    world = World(act)
+    sends, collects = way == "signal", way in ("callback_of_the_collector", "garbage", "weak_reference", "finalize")
+
+    @jit.trace
+    def step(x):
+        y = x * world.rate
+        if sends:
+            os.kill(os.getpid(), NUMBER)
+        if collects:
+            gc.collect()
+        world.slot.held = None
+        for i in range(10):
+            y = y + i
+        z = (y + world.weight) * world.table["k"]
+        world.log.append(1.0)
+        return z + float(world.array.sum())
+
+    gc.collect()
+    arm, end = WAYS[way](world)
+    try:
+        for call in range(1, 6):
+            arm()
+            ran = world.ran
+            before = world.rate, world.table["k"], world.weight[0].item(), world.array.sum()
+            got = step(ingot.ones(2))[0].item()
+            after = world.rate, world.table["k"], world.weight[0].item(), world.array.sum()
+            if way not in GO_ON:
+                _check(world, call)
+                low, high = [(rate + 45 + weight) * k + total for rate, k, weight, total in (before, after)]
+                assert low <= got <= high, (call, low, got, high)
+            assert world.ran > ran or not (sends or collects) or way == "garbage", (call, "it ran")
+    finally:
+        end()
+    _check(world, 5)
+    assert step.stats()["unrecorded"] < 5 or act in CHANGES or (act == "random" and way in GO_ON), step.stats()
+
+
+def test_a_handler_that_raises_makes_no_recording():
+    calls = []
+
+    class Late(Exception):
+        pass
+
+    def handler(number, frame):
+        if len(calls) == 1:
+            raise Late
+
+    @jit.trace
+    def step(x):
+        y = x * 2
+        try:
+            os.kill(os.getpid(), NUMBER)
+            y = y + 1
+        except Late:
+            y = y - 1
+        return y
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        for _ in range(4):
+            calls.append(1)
+            assert step(ingot.ones(1)).item() == (1.0 if len(calls) == 1 else 3.0)
+    except jit.TraceError as error:         # (the function catches what a call in C may raise)
+        assert "posix.kill" in str(error) or "os.kill" in str(error)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_callback_of_the_collector_in_c_changes_what_the_function_reads():
+    seen: dict = {}
+
+    @jit.trace
+    def step(x):
+        gc.collect()
+        return x * len(seen)
+
+    gc.callbacks.append(seen.setdefault)
+    try:
+        for _ in range(4):
+            before = len(seen)
+            assert before <= step(ingot.ones(1)).item() <= len(seen)
+            seen.clear()
+    finally:
+        gc.callbacks.remove(seen.setdefault)
+
+
+def test_handlers_and_callbacks_are_as_they_were():
+    callbacks, handler = [*gc.callbacks], signal.getsignal(signal.SIGUSR1)
+
+    def mine(number, frame):
+        return None
+
+    signal.signal(signal.SIGUSR1, mine)
+    try:
+        step = jit.trace(lambda x: x * 2)
+        step(ingot.ones(1))
+        with pytest.raises(ZeroDivisionError):
+            jit.trace(lambda x: x * (1 / 0))(ingot.ones(1))
+        assert signal.getsignal(signal.SIGUSR1) is mine and gc.callbacks == callbacks
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
