@@ -559,6 +559,8 @@ class CallPolicy:
     def _bound(self, call, function, args, kwargs):
         """Decide about a call of a method that is bound to an object already."""
         receiver, method = function.__self__, getattr(function, "__func__", None)
+        if is_a(receiver, tuple) and self._is_outside(receiver):
+            self._reads_all(receiver)
         if type(method) is CACHED:
             self._judge(call, method, None if args is None else (receiver, *args), kwargs)
         elif type(method) is types.FunctionType:
@@ -662,7 +664,7 @@ class CallPolicy:
             self._contents.used(receiver, ADDED)
         elif is_changeable(receiver):
             self._contents.used(receiver, None)
-            self._chains.add(Chain(ARGUMENT, f"a {type(receiver).__name__} that lives outside of it", ()), receiver, receiver)
+            self._reads_all(receiver)
         elif (is_instance(receiver) and not is_in_c(kind)) or is_library_data(receiver):
             self._reachable.walk(text, receiver)        # guards its attributes, or its content
         elif is_library_iterator(receiver):
@@ -671,6 +673,11 @@ class CallPolicy:
             self._refuse(call, text)
         else:
             self._reachable.of_libraries.acts(receiver)
+
+    def _reads_all(self, container: Any):
+        """Guard the whole content of a container from outside."""
+        text = f"a {type(container).__name__} that lives outside of it"
+        self._chains.add(Chain(ARGUMENT, text, ()), container, container)
 
     def _apply(self, rule, call, text, function, args, kwargs, may_fail=True):
         """Follow the rule of a function. One that fails at the end of a call would be caught by nobody."""

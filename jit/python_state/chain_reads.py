@@ -1,6 +1,7 @@
 """Chains of names in user code, such as `self.layers[0].scale`, turned into guards when the code starts."""
 
 import builtins
+import inspect
 import sys
 import types
 from collections import deque
@@ -159,9 +160,8 @@ class ChainReads:
 
     def add_defaults(self, frame):
         """Note mutable defaults of parameters, which outlive the call, and what the first function receives from outside."""
-        code, local = frame.f_code, frame.f_locals
+        code, local, known = frame.f_code, frame.f_locals, self._known
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        known = self._known
         if self._is_first:
             self._is_first = False
             # `self` of a bound method, defaults and what a partial binds are no arguments: nothing compares them at each call.
@@ -172,6 +172,11 @@ class ChainReads:
                 is_argument = id(local.get(name)) in known.received
                 if is_argument or not is_changeable(local.get(name)):
                     self._reachable.walk(name, local.get(name), is_argument)
+            for name, value in further_arguments(frame):
+                if not is_a(value, Tensor):         # (sets of them in the function count by value)
+                    self._reachable.walk(name, value, True)
+            for name, value in self._reachable.arguments:
+                self.add(Chain(ARGUMENT, name, ()), value, value)
         lasting = [name for name in names if id(local.get(name)) not in known.own and (
             has_content(local.get(name)) or is_walked_anywhere(local.get(name)) or is_a(local.get(name), Module) or (
                 is_instance(local.get(name)) and id(local[name]) not in known.outside))]
@@ -494,6 +499,18 @@ class ChainReads:
 
     def close(self):
         self._unwalked = {}
+
+
+def further_arguments(frame) -> list:
+    """Return (name, value) of the arguments in `*args` and `**kwargs` of a frame."""
+    code, local = frame.f_code, frame.f_locals
+    at, found = code.co_argcount + code.co_kwonlyargcount, []
+    if code.co_flags & inspect.CO_VARARGS:
+        found += [(f"{code.co_varnames[at]}[{i}]", v) for i, v in enumerate(local.get(code.co_varnames[at], ()))]
+        at += 1
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        found += local.get(code.co_varnames[at], {}).items()
+    return found
 
 
 def cell_on(root, steps) -> tuple | None:

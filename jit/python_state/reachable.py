@@ -9,7 +9,7 @@ import gc
 import io
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, MappingView
 from enum import Enum, EnumMeta
 from typing import Any
 
@@ -37,7 +37,7 @@ from ..guards.arg_pytree import fields_of, is_derived, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
-from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain
+from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain, snapshot
 from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
@@ -64,6 +64,7 @@ class Reachable:
         self._uses, self.attributes, self._tensors = uses, attributes, tensors
         self.caches, self.iterators, self.weak = FunctionCaches(reads, tensors), iterators, weak
         self.of_libraries = LibraryAttributes(reads)
+        self.arguments: list = []       # (name, value) of methods and containers among the arguments that count by identity
         self._operands: dict = {}       # by id: (value, name) of those whose operations are calls that no user code answers
         self.on_operand: Callable = lambda: None        # called when one of them is met
         reads.walker = self
@@ -88,6 +89,7 @@ class Reachable:
         self.iterators.close()
         self.of_libraries.close()
         self._operands.clear()
+        self.arguments.clear()
         del self.on_operand     # (a circle)
 
     # Code that starts.
@@ -157,62 +159,70 @@ class Reachable:
 
     def walk(self, text, value, is_argument=False):
         """Visit all objects that are reached from a value, once each; containers of arguments (`is_argument`) are compared
-        anyway."""
-        stack, seen, taken = [(text, value)], {}, self._known.parts.taken
+        anyway, down to objects that count by identity."""
+        stack, seen, parts = [(text, value, is_argument)], {}, self._known.parts
         while stack:
-            text, value = stack.pop()
+            text, value, is_argument = stack.pop()
             if id(value) in seen or id(value) in self._known.own or value is BUILTINS:
                 continue
-            seen[id(value)] = self._known.visited[id(value)] = value
-            kind: Any = type(value)
-            self._known.visited[id(kind)] = kind
-            self._reads.add_class(value if is_a(value, type) else kind)
-            self.iterators.see(text, value)
-            self.of_libraries.meet(value, text)
-            if is_library_data(value):
-                self._reads.add_data(text, value)
-                continue
-            if kind is np.ndarray:
-                self._reads.uses_numpy()
-                if value.dtype.names is not None:
-                    stack.append((f"{text}.dtype", value.dtype))
-            if has_operations(value):
-                self._operands.setdefault(id(value), (value, text))
-                self.on_operand()
-            if is_a(value, Module):
-                self._remember(value)
-                below = modules_below(value) if id(value) not in self._known.outside else ()
-                stack += [(f"a hook of {type(m).__name__}", hook) for _, m in below for hook in m._hooks.objects()]
-            if is_argument and (is_structure(value) or taken.is_apart(value)):
-                self._known.parts.add(value)
-                names = taken.fields[id(value)] if taken.is_apart(value) else fields_of(value)
-                stack += [(f"{text}.{name}", getattr(value, name)) for name in names]
-                continue
-            taken.reaches(value)
+            seen[id(value)] = value
+            is_compared = is_argument and not parts.ends_at(value)
+            if is_argument and not is_compared and (has_content(value) or type(value) in _BOUND):
+                self.arguments.append((text, value))
             if not is_argument:
-                self._see_contents(text, value)
+                parts.taken.reaches(value)
                 if is_changeable(value) or type(value) in BUFFERS:
                     self._known.objects[id(value)] = value
-            stack += self._items_of(text, value, is_argument)
-            if is_a(value, Enum):
-                stack.append((kind.__qualname__, kind))
-                if not is_plain(value._value_):
-                    self._reads.add_attribute(text, value, "_value_", value._value_)
-            if is_a(value, Tensor):
-                self._tensors.answer_all(text, value)
-            elif is_instance(value):
-                if not (is_argument and is_derived(value)):         # (arguments are compared with their classes)
-                    self._reads.add_kind(value)
-                for name, v in () if is_argument or id(value) in self._known.outside else self._attributes_before(value):
-                    self._see_contents(f"{text}.{name}", v)
-                stack += self.add(text, value)
-            elif is_user_namespace(value):
-                if not isinstance(value, type):
-                    self._reads.add_kind(value)
-                self.add(text, value)
-                stack += _members_of(text, value)
-            elif is_user_function(value):
-                stack += self.add(text, value)
+            stack += [(name, v, is_compared and parts.has(value)) for name, v in self._visit(text, value, is_compared)]
+
+    def _visit(self, text, value, is_argument) -> list:
+        """Guard one object that is reached; return (text, value) of the objects to which it leads."""
+        kind, parts, found = type(value), self._known.parts, []
+        self._known.visited[id(value)], self._known.visited[id(kind)] = value, kind
+        self._reads.add_class(value if is_a(value, type) else kind)
+        self.iterators.see(text, value)
+        self.of_libraries.meet(value, text)
+        if is_library_data(value):
+            self._reads.add_data(text, value)
+            return []
+        if kind is np.ndarray:
+            self._reads.uses_numpy()
+            if value.dtype.names is not None:
+                found.append((f"{text}.dtype", value.dtype))
+        if has_operations(value):
+            self._operands.setdefault(id(value), (value, text))
+            self.on_operand()
+        if is_a(value, Module):
+            self._remember(value)
+            below = modules_below(value) if id(value) not in self._known.outside else ()
+            found += [(f"a hook of {type(m).__name__}", hook) for _, m in below for hook in m._hooks.objects()]
+        if is_argument and (is_structure(value) or parts.taken.is_apart(value)):
+            parts.add(value)
+            names = parts.taken.fields[id(value)] if parts.taken.is_apart(value) else fields_of(value)
+            return found + [(f"{text}.{name}", getattr(value, name)) for name in names]
+        if not is_argument:
+            self._see_contents(text, value)
+        found += self._items_of(text, value, is_argument)
+        if is_a(value, Enum):
+            found.append((kind.__qualname__, kind))
+            if not is_plain(value._value_):
+                self._reads.add_attribute(text, value, "_value_", value._value_)
+        if is_a(value, Tensor):
+            self._tensors.answer_all(text, value)
+        elif is_instance(value):
+            if not (is_argument and is_derived(value)):         # (arguments are compared with their classes)
+                self._reads.add_kind(value)
+            for name, v in () if is_argument or id(value) in self._known.outside else self._attributes_before(value):
+                self._see_contents(f"{text}.{name}", v)
+            found += self.add(text, value)
+        elif is_user_namespace(value):
+            if not isinstance(value, type):
+                self._reads.add_kind(value)
+            self.add(text, value)
+            found += _members_of(text, value)
+        elif is_user_function(value):
+            found += self.add(text, value)
+        return found
 
     def takes_all(self, value, sets=False):
         """Guard all attributes of an object, for code that takes its `__dict__` or is not tracked; `sets`: and may set them."""
@@ -360,6 +370,9 @@ class Reachable:
             return [(text, value.func)]
         if is_lock(type(value)):        # of Python code, around one of C code
             return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
+        if MappingView in type(value).__mro__:      # of a mapping in Python code, as `ChainMap.items()` gives it
+            self._reads.add_condition(ReadCondition.of(("view", id(value)), lambda: value._mapping, text, snapshot))
+            return []
         if is_a(value, WEAK_CONTAINERS):
             self.weak.see(text, value)
         return _held_in_c(text, value)
