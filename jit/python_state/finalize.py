@@ -185,7 +185,7 @@ class Finaliser:
             if type(reading) is ClassNames and not (fills or reading.holds()):      # a library did so
                 raise FirstTimeError(str(reading))
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
-                if (type(reading) is ClassMembers and not is_alone()) or self._known.status.is_interrupted:
+                if (type(reading) is ClassMembers and not is_alone()) or self._known.status.is_signalled:
                     raise DisturbedError("while this function was recorded, it, another thread or code that interrupted it "
                                          f"changed what it reads: {reading}")
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}; do one of the two "

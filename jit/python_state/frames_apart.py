@@ -61,19 +61,18 @@ class FramesApart:
         self._generators.start()
 
     def stop(self):
-        """End with the call, which an error may have ended inside of such code."""
+        """End with the call, once more after an interrupt inside of this. Modes are put back by others."""
         for number, handler in self._handlers:
             handler.apart = None        # (others may keep it)
             now: Any = signal.getsignal(number)
             if now is handler:
-                signal.signal(number, handler.handler)
+                signal.signal(number, handler.func)
         for callback in (self._begins, self._ends):
             if callback in gc.callbacks:
                 gc.callbacks.remove(callback)
-        while self.depth:
-            self.go_on("code that was still running")
         self._handlers.clear()
-        del self._met       # (a circle)
+        self.depth, self._modes, self._before = 0, (), ()
+        self._met = tuple       # (it leads in a circle)
         self.raise_lost()
 
     def leave(self):
@@ -88,15 +87,17 @@ class FramesApart:
 
     def go_on(self, text: str):
         """Go on with the call after code that `text` names."""
-        if self.depth > 1:
-            self.depth -= 1
+        if self.depth != 1:
+            self.depth = max(self.depth - 1, 0)
             return
-        met, drawn = self._before
-        if self._met() != met:
-            self.status.first_time = f"{text} interrupted it, and changed what it reads or writes"
-        self._generators.drew_apart(drawn)
+        if self._before:        # (else an interrupt has ended `leave`)
+            met, drawn = self._before
+            if self._met() != met:
+                self.status.first_time = f"{text} interrupted it, and changed what it reads or writes"
+            self._generators.drew_apart(drawn)
         m = tls.m
-        m.recorder, m.sizes, m.dispatch_hook, m.own_code = self._modes
+        if self._modes:
+            m.recorder, m.sizes, m.dispatch_hook, m.own_code = self._modes
         self.depth, self._modes, self._before = 0, (), ()
         m.refresh()
 
@@ -177,19 +178,19 @@ class FramesApart:
 
 
 class _Handler:
-    """Handler of a signal while a call is recorded."""
+    """Handler of a signal while a call is recorded, around `func`. That name makes it known as a partial is."""
 
-    def __init__(self, handler, apart: FramesApart | None):
-        self.handler, self.apart = handler, apart
+    def __init__(self, func, apart: FramesApart | None):
+        self.func, self.apart = func, apart
 
     def __call__(self, number, frame):
         apart = self.apart
         if apart is None:
-            return self.handler(number, frame)
+            return self.func(number, frame)
         apart.status.is_interrupted = apart.status.is_signalled = True
-        apart.leave()
         try:
-            return self.handler(number, frame)
+            apart.leave()
+            return self.func(number, frame)
         except BaseException:           # which the function may catch
             apart.status.first_time = f"the handler of signal {number} raised an error in the middle of it"
             raise

@@ -304,11 +304,11 @@ class Run:
                                                                       parts.taken.apart), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.text
+        state.contexts = (tracker.end, inputs.__exit__, lookups.__exit__, recorder.release, tracker.writes.settle_all)
         try:
             tracker.begin()
             m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
             m.refresh()
-            state.contexts = (inputs.__exit__, lookups.__exit__, recorder.release, tracker.writes.settle_all)
             try:
                 effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
                 were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
