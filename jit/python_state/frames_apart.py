@@ -26,6 +26,9 @@ from ..errors.errors import RecordingStatus
 from ..guards.frames import is_user, works_for_user
 from .stdlib_state import RandomGenerators
 
+# Flags that `Mode.refresh` derives. An operator on symbolic sizes runs with no recorder for a moment, and leaves them as they
+# are: a collection then must not clear them (tests/jit/python_state/test_interrupting_code.py).
+_FLAGS = "told", "listened", "noticed", "special"
 LOADS = importlib._bootstrap._load_unlocked.__code__      # type: ignore[attr-defined]
 FINALISES = weakref.finalize.__call__.__code__
 # Instructions by which code in C may call a function that it was given before, as `map` does.
@@ -42,6 +45,7 @@ class FramesApart:
         self._current: Any = None       # the frame that runs apart, if the tracker found it as it started
         self._calling: tuple = 0, False     # id of the last user frame that called, and whether code in C may have called back
         self._modes: tuple = ()         # of the recording, while such code runs
+        self._flags: list = []
         self._before: tuple = ()        # state, and that of random generators, before it
         self._thread = threading.get_ident()
         self._handlers: list[tuple[int, Any]] = []      # (signal, `_Handler`)
@@ -81,6 +85,7 @@ class FramesApart:
         if self.depth == 1:
             m = tls.m
             self._modes = m.recorder, m.sizes, m.dispatch_hook, m.own_code
+            self._flags = [(name, getattr(m, name)) for name in _FLAGS]
             m.recorder = m.sizes = m.dispatch_hook = m.own_code = None
             m.refresh()
             self._before = self._met(), self._generators.states()
@@ -100,6 +105,8 @@ class FramesApart:
             m.recorder, m.sizes, m.dispatch_hook, m.own_code = self._modes
         self.depth, self._modes, self._before = 0, (), ()
         m.refresh()
+        for name, was in self._flags:
+            setattr(m, name, getattr(m, name) or was)
 
     # Garbage collections, which may begin in the middle of the tracker.
 

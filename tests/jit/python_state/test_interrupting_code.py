@@ -15,6 +15,7 @@ import pytest
 
 import ingot
 from ingot import jit
+from ingot.runtime.core import dispatch
 
 NUMBER = int(signal.SIGUSR1)
 
@@ -320,3 +321,18 @@ def test_handlers_and_callbacks_are_as_they_were():
         assert signal.getsignal(signal.SIGUSR1) is mine and gc.callbacks == callbacks
     finally:
         signal.signal(signal.SIGUSR1, handler)
+
+
+def test_collections_leave_symbolic_sizes_alone(monkeypatch):
+    """An operator on symbolic sizes runs with no recorder for a moment; a collection then leaves all flags as they are."""
+    known, f = dispatch.at_hint, jit.trace(lambda x: (x.reshape(-1, 2) * 2).sum(0).softmax(0))
+
+    def collects(x):
+        gc.collect()
+        return known(x)
+
+    monkeypatch.setattr(dispatch, "at_hint", collects)
+    for rows in (4, 6, 8, 10, 12, 14):
+        x = ingot.randn(rows, 2)
+        assert (f(x) == (x.reshape(-1, 2) * 2).sum(0).softmax(0)).all()
+    assert f.stats()["compiles"] == 2
