@@ -14,6 +14,7 @@ A room imports itself and the rooms before it.
 
 from ..ir.lazy import lazy as _lazy
 from .core.backend import enter as _enter
+from .state import collector as collector  # (loaded now: it adds a callback)
 
 _enter("cpu", _lazy(__package__, ".cpu.backend"))
 _enter("cuda", _lazy(__package__, ".cuda.backend"))

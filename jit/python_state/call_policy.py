@@ -177,7 +177,7 @@ class CallPolicy:
         self._reads, self._contexts = chains.reads, contexts
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(
-            status, self._met, chains.generators)
+            status, contents.state, chains.attributes.writes.values, chains.generators)
         self.private, self.messages = private, MessageSettings.now()
         self.filters = OwnFilters()
         reachable.on_operand = private.on_first = self.events.report_operations
@@ -186,10 +186,6 @@ class CallPolicy:
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
         self._handles = False       # whether the caller handles an error
         self._hashes_tensors = False        # whether tensors may be elements of sets of the call's own
-
-    def _met(self) -> tuple:
-        """Return the state that the call has met and may have changed, for comparison."""
-        return self._contents.state(), self._chains.attributes.writes.values()
 
     def start(self):
         self._modes, self._handles = modes(), _handles_error()

@@ -6,7 +6,7 @@ such code, and the recorder hears of none of its operators. If it changes state 
 outside in the middle of a call, and the call is not recorded.
 """
 
-import functools
+import _signal
 import gc
 import importlib._bootstrap
 import inspect
@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ...runtime.state.collector import CALLBACK, call_in_collections
 from ...runtime.state.mode import tls
 from ..bytecode.call_sites import call_sites_of
 from ..bytecode.stack import instructions_of, position_of
@@ -31,35 +32,47 @@ from .stdlib_state import RandomGenerators
 _FLAGS = "told", "listened", "noticed", "special"
 LOADS = importlib._bootstrap._load_unlocked.__code__      # type: ignore[attr-defined]
 FINALISES = weakref.finalize.__call__.__code__
+_SIGNALS = tuple(map(int, signal.valid_signals()))
 # Instructions by which code in C may call a function that it was given before, as `map` does.
 _MOVES = frozenset(("FOR_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "CONTAINS_OP"))
 
 
-class FramesApart:
-    """Detection of such code. `depth` is 0 unless some runs. `met` returns state that the call has met and may have
-    changed."""
+class _Left:
+    """State when code began that is no part of the call: modes and flags of the thread, contents of containers, and `more`
+    (values of locations, states of random generators), which takes longer."""
 
-    def __init__(self, status: RecordingStatus, met: Callable, generators: RandomGenerators):
-        self.status, self._met, self._generators = status, met, generators
+    def __init__(self, modes, flags):
+        self.modes, self.flags, self.contents, self.more = modes, flags, None, None
+
+
+class FramesApart:
+    """Detection of such code. `depth` is 0 unless some runs. `contents` and `values` return what containers and other
+    locations hold that the call has met and may have changed."""
+
+    def __init__(self, status: RecordingStatus, contents: Callable, values: Callable, generators: RandomGenerators):
+        self.status, self._contents, self._values, self._generators = status, contents, values, generators
         self.depth = 0
-        self._current: Any = None       # the frame that runs apart, if the tracker found it as it started
+        self._current: tuple = None, 0      # the frame that runs apart, if the tracker found it as it started, and its level
         self._calling: tuple = 0, False     # id of the last user frame that called, and whether code in C may have called back
-        self._modes: tuple = ()         # of the recording, while such code runs
-        self._flags: list = []
-        self._before: tuple = ()        # state, and that of random generators, before it
+        self._left: list[_Left] = []    # what was before such code, and before code that interrupted it in turn
         self._thread = threading.get_ident()
         self._handlers: list[tuple[int, Any]] = []      # (signal, `_Handler`)
+        self._collecting: int | None = None         # the level of a garbage collection that goes on
         self._lost: BaseException | None = None     # interrupt in a callback of the garbage collector, which drops errors
+        self._is_inserted = False       # whether `CALLBACK` was not the first callback
+        self._outer: Callable | None = None     # what collections called before, for a recording around this one
 
     def start(self):
-        """Stand around the callbacks of the garbage collector and the handlers of signals, until `stop`."""
-        self.status.is_interrupted = bool(gc.callbacks or sys.gettrace() or sys.getprofile())
-        gc.callbacks.insert(0, self._begins)
-        gc.callbacks.append(self._ends)
+        """Hear of garbage collections, and stand around the handlers of signals, until `stop`."""
+        self.status.is_interrupted = bool(gc.callbacks[1:] or sys.gettrace() or sys.getprofile())
+        if gc.callbacks[:1] != [CALLBACK]:      # others come before it, or have removed it
+            self._is_inserted = True
+            gc.callbacks.insert(0, CALLBACK)
+        self._outer = call_in_collections(self._collects)
         if threading.current_thread() is threading.main_thread():
-            for number in signal.valid_signals():
-                handler: Any = signal.getsignal(number)
-                if callable(handler) and handler is not signal.default_int_handler:
+            for number in _SIGNALS:
+                handler: Any = _signal.getsignal(number)
+                if callable(handler):
                     self._handlers.append((number, _Handler(handler, self)))
                     signal.signal(*self._handlers[-1])
         self._generators.start()
@@ -71,61 +84,104 @@ class FramesApart:
             now: Any = signal.getsignal(number)
             if now is handler:
                 signal.signal(number, handler.func)
-        for callback in (self._begins, self._ends):
-            if callback in gc.callbacks:
+        if CALLBACK.func == self._collects:
+            call_in_collections(self._outer)
+        for callback, is_there in ((CALLBACK, self._is_inserted), (self._ends, True)):
+            if is_there and callback in gc.callbacks:
                 gc.callbacks.remove(callback)
         self._handlers.clear()
-        self.depth, self._modes, self._before = 0, (), ()
-        self._met = tuple       # (it leads in a circle)
-        self.raise_lost()
+        self.depth, self._outer, self._is_inserted = 0, None, False
+        self._left.clear()
+        self._contents = self._values = tuple       # (they lead in a circle)
+        self._raise_lost()
 
-    def leave(self):
-        """Begin with code that is no part of the call. A signal may come in between: its handler is inside then."""
-        self.depth += 1
-        if self.depth == 1:
-            m = tls.m
-            self._modes = m.recorder, m.sizes, m.dispatch_hook, m.own_code
-            self._flags = [(name, getattr(m, name)) for name in _FLAGS]
-            m.recorder = m.sizes = m.dispatch_hook = m.own_code = None
-            m.refresh()
-            self._before = self._met(), self._generators.states()
-
-    def go_on(self, text: str):
-        """Go on with the call after code that `text` names."""
-        if self.depth != 1:
-            self.depth = max(self.depth - 1, 0)
-            return
-        if self._before:        # (else an interrupt has ended `leave`)
-            met, drawn = self._before
-            if self._met() != met:
-                self.status.first_time = f"{text} interrupted it, and changed what it reads or writes"
-            self._generators.drew_apart(drawn)
-        m = tls.m
-        if self._modes:
-            m.recorder, m.sizes, m.dispatch_hook, m.own_code = self._modes
-        self.depth, self._modes, self._before = 0, (), ()
+    def leave(self, is_sure=True) -> int:
+        """Begin with code that is no part of the call, if it `is_sure` that some will run; return what `go_on` takes. A signal
+        may come at any call in here: its handler leaves and goes on by itself."""
+        m, level = tls.m, len(self._left)
+        modes = m.recorder, m.sizes, m.dispatch_hook, m.own_code
+        flags = m.told, m.listened, m.noticed, m.special
+        self._left.append(left := _Left(modes, flags))
+        self.depth = level + 1
+        m.recorder = m.sizes = m.dispatch_hook = m.own_code = None
         m.refresh()
-        for name, was in self._flags:
+        left.contents = self._contents()
+        if is_sure:
+            left.more = self._values(), self._generators.states()
+        else:
+            sys.setprofile(self._begins)
+        return level
+
+    def _begins(self, frame, event, arg):
+        """Note state before the first frame that starts in a collection, unless it is the callback at its end."""
+        if event == "call":
+            sys.setprofile(None)
+            if frame.f_code not in _CALLBACKS:
+                self._left[-1].more = self._values(), self._generators.states()
+
+    def level(self) -> int:
+        """Return how much such code runs, each inside of the one before."""
+        return len(self._left)
+
+    def go_on(self, text: str, level: int):
+        """Go on with the call after code that `text` names, where it was at this level."""
+        if len(self._left) <= level:        # an error ended `leave` at once, or the recording
+            return
+        left = self._left[level]
+        if sys.getprofile() == self._begins:
+            sys.setprofile(None)
+        if left.contents is not None:       # (else an error ended `leave`)
+            values, drawn = left.more or (None, None)
+            if self._contents() != left.contents or (values is not None and self._values() != values):
+                self.status.first_time = f"{text} interrupted it, and changed what it reads or writes"
+            if drawn:
+                self._generators.drew_apart(drawn)
+        m = tls.m
+        del self._left[level:]
+        self.depth = level or self._lost is not None
+        m.recorder, m.sizes, m.dispatch_hook, m.own_code = left.modes
+        m.refresh()
+        for name, was in zip(_FLAGS, left.flags):
             setattr(m, name, getattr(m, name) or was)
 
     # Garbage collections, which may begin in the middle of the tracker.
 
-    def _begins(self, phase, info):
-        self._collects(phase == "start", self.leave)
+    def _collects(self, phase, info):
+        """Begin with a collection before all other callbacks, and let `_ends` be called after these."""
+        try:
+            if threading.get_ident() == self._thread:
+                if phase == "start" and self._collecting is None:
+                    self._collecting = len(self._left)
+                    # Most collections begin in ingot's own code, and run none of users: these cost little by `_begins`. A
+                    # callback of a weak reference in C that assigns to an attribute goes unnoticed there.
+                    self.leave(is_sure=sys.getprofile() is not None or gc.callbacks[-1] is not CALLBACK)
+                elif phase == "stop" and self._collecting is not None and self._ends not in gc.callbacks:
+                    self.status.is_interrupted = self.status.is_interrupted or bool(info["collected"])
+                    if gc.callbacks[-1] is CALLBACK:
+                        self._ends(phase, info)
+                    else:
+                        gc.callbacks.append(self._ends)
+        except BaseException as error:
+            self.loses(error)
 
     def _ends(self, phase, info):
-        self.status.is_interrupted = self.status.is_interrupted or bool(info.get("collected"))
-        self._collects(phase == "stop" and self.depth > 0, functools.partial(self.go_on, "a garbage collection"))
-
-    def _collects(self, is_it: bool, act: Callable):
+        """Go on with the call after the last callback."""
         try:
-            if is_it and threading.get_ident() == self._thread:
-                act()
+            if threading.get_ident() == self._thread:
+                if self._ends in gc.callbacks:
+                    gc.callbacks.remove(self._ends)
+                level, self._collecting = self._collecting, None
+                if level is not None:
+                    self.go_on("a garbage collection", level)
         except BaseException as error:
-            self._lost = error
+            self.loses(error)
 
-    def raise_lost(self):
-        """Raise an interrupt that came in a callback of the garbage collector."""
+    def loses(self, error):
+        """Keep an error that came in a callback, where the collector drops it. After that, the next event raises it."""
+        self._lost = error
+        self.depth = max(self.depth, 1)         # (asks for the event)
+
+    def _raise_lost(self):
         error, self._lost = self._lost, None
         if error is not None:
             raise error
@@ -145,8 +201,8 @@ class FramesApart:
 
     def enter(self, frame):
         """Set a frame apart that starts."""
-        self._current, self.status.is_interrupted = frame, True
-        self.leave()
+        self.status.is_interrupted = True
+        self._current = frame, self.leave()
 
     def finalises(self, frame):
         """Note a frame of `weakref.finalize` that starts: its weak reference passes itself."""
@@ -155,9 +211,13 @@ class FramesApart:
 
     def sees(self, frame, event):
         """Note an event of code apart."""
-        if frame is self._current and event == "return":
-            self._current = None
-            self.go_on(f"{frame.f_code.co_qualname}()")
+        if self._lost is not None and not self._left and not _is_in_callback(frame):
+            self.depth = 0
+            self._raise_lost()
+        current, level = self._current
+        if frame is current and event == "return":
+            self._current = None, 0
+            self.go_on(f"{frame.f_code.co_qualname}()", level)
 
     def calls(self, frame, function, operands):
         """Note a call that a frame of user code is about to make: a function in C calls none but the operands."""
@@ -184,6 +244,16 @@ class FramesApart:
                 self.status.first_time = f"it imported {spec.name}"
 
 
+def _is_in_callback(frame) -> bool:
+    """Return whether a frame is that of a callback, or is called by one: the collector drops what it raises."""
+    while frame is not None and frame.f_code not in _CALLBACKS:
+        frame = frame.f_back
+    return frame is not None
+
+
+_CALLBACKS = FramesApart._collects.__code__, FramesApart._ends.__code__
+
+
 class _Handler:
     """Handler of a signal while a call is recorded, around `func`. That name makes it known as a partial is."""
 
@@ -195,14 +265,17 @@ class _Handler:
         if apart is None:
             return self.func(number, frame)
         apart.status.is_interrupted = apart.status.is_signalled = True
+        level = apart.level()
         try:
             apart.leave()
             return self.func(number, frame)
-        except BaseException:           # which the function may catch
+        except BaseException as error:          # which the function may catch
             apart.status.first_time = f"the handler of signal {number} raised an error in the middle of it"
-            raise
+            if frame is None or frame.f_code not in _CALLBACKS:
+                raise
+            apart.loses(error)
         finally:
-            apart.go_on(f"the handler of signal {number}")
+            apart.go_on(f"the handler of signal {number}", level)
 
 
 def _finalises(frame, x) -> bool:

@@ -137,8 +137,8 @@ class RandomGenerators:
 
 def random_states() -> tuple:
     """Return the state of the global random generators of Python and numpy."""
-    legacy = sys.modules.get("numpy.random")
-    return random.getstate(), None if legacy is None else _comparable(legacy.get_state())
+    get_state = getattr(sys.modules.get("numpy.random"), "get_state", None)     # (none yet while it is imported)
+    return random.getstate(), None if get_state is None else _comparable(get_state())
 
 
 def _numpy_state(generator):

@@ -6,6 +6,7 @@ effect of the recording.
 
 import types
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ class WriteLog:
 
     def values(self) -> list:
         """Return the ids of what lies in all locations that code may assign to, attributes of modules among them."""
-        return [id(x) for x in (*[t.value() for t in self.targets.values()], *self.modules.values())]
+        return [*[id(t.value()) for t in self.targets.values()], *self.modules.values()]
 
     def state(self) -> list:
         """Return what has been written so far, for comparison: (text, place, ids of the values)."""
@@ -294,9 +295,9 @@ class ModuleWrites:
                 before.pop(name, None)
                 before.update({name: now[name]} if name in now else {})
 
-    def values(self) -> list:
-        """Return the attributes of all modules that are known."""
-        return [v for m, _ in self._first.values() for v in m.__dict__.values()]
+    def values(self) -> map:
+        """Return the ids of the attributes of all modules that are known."""
+        return map(id, chain.from_iterable([m.__dict__.values() for m, _ in self._first.values()]))
 
     def modules(self) -> list:
         return [m for m, _ in self._first.values()]

@@ -1,10 +1,12 @@
 """Code that the interpreter runs in the middle of a recorded call: it runs as without a recording, and no replay repeats it."""
 
+import _thread
 import ctypes
 import gc
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -16,6 +18,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.runtime.core import dispatch
+from ingot.runtime.state.collector import CALLBACK
 
 NUMBER = int(signal.SIGUSR1)
 
@@ -306,21 +309,144 @@ def test_a_callback_of_the_collector_in_c_changes_what_the_function_reads():
         gc.callbacks.remove(seen.setdefault)
 
 
-def test_handlers_and_callbacks_are_as_they_were():
-    callbacks, handler = [*gc.callbacks], signal.getsignal(signal.SIGUSR1)
+def _mine(*args):
+    return None
 
-    def mine(number, frame):
-        return None
 
-    signal.signal(signal.SIGUSR1, mine)
+def _raises(x):
+    raise ZeroDivisionError
+
+
+def _records_another(x):
+    return jit.trace(lambda x: x + 1)(x) * 2
+
+
+# Place of another callback, or that all were removed -> what is done to the list before.
+LISTS: dict = {
+    "none": lambda callbacks: None,
+    "first": lambda callbacks: callbacks.insert(0, _mine),
+    "last": lambda callbacks: callbacks.append(_mine),
+    "alone": lambda callbacks: callbacks.__setitem__(slice(None), [_mine]),
+    "empty": lambda callbacks: callbacks.clear(),
+}
+
+
+@pytest.mark.parametrize("fn", [lambda x: x * 2, _raises, _records_another, jit.host(_records_another)],
+                         ids=["mul", "raises", "nested", "nested_host"])
+@pytest.mark.parametrize("change", LISTS.values(), ids=LISTS)
+def test_handlers_and_callbacks_are_as_they_were(change, fn):
+    callbacks, handler, seen = [*gc.callbacks], signal.getsignal(signal.SIGUSR1), []
+
+    @jit.host
+    def look():
+        seen.append([*gc.callbacks])
+
+    def step(x):
+        look()
+        gc.collect()
+        y = fn(x)
+        look()
+        return y
+
+    signal.signal(signal.SIGUSR1, _mine)
+    default = signal.getsignal(signal.SIGINT)
     try:
-        step = jit.trace(lambda x: x * 2)
-        step(ingot.ones(1))
-        with pytest.raises(ZeroDivisionError):
-            jit.trace(lambda x: x * (1 / 0))(ingot.ones(1))
-        assert signal.getsignal(signal.SIGUSR1) is mine and gc.callbacks == callbacks
+        change(gc.callbacks)
+        before = [*gc.callbacks]
+        for _ in range(2):
+            if fn is _raises:
+                with pytest.raises(ZeroDivisionError):
+                    jit.trace(step)(ingot.ones(1))
+            else:
+                jit.trace(step)(ingot.ones(1))
+            assert gc.callbacks == before
+        assert signal.getsignal(signal.SIGUSR1) is _mine and signal.getsignal(signal.SIGINT) is default
+        own = [c for c in callbacks if c is CALLBACK]
+        assert all(now in (before, [*own, *before]) for now in seen)         # the one of ingot comes first meanwhile
     finally:
+        gc.callbacks[:] = callbacks
         signal.signal(signal.SIGUSR1, handler)
+
+
+def test_no_callback_sees_another_list_unless_a_collection_ends():
+    """The list changes for callbacks that come after a recording's alone, and only while these run."""
+    seen: dict = {"start": set(), "stop": set(), "line": set()}
+
+    def callback(phase, info):
+        seen[phase].add(len(gc.callbacks))
+
+    @jit.trace
+    def step(x):
+        for _ in range(3):
+            gc.collect()
+            x = x + 1
+        return x
+
+    def tool(frame, event, arg):
+        if frame.f_code is step.__wrapped__.__code__:
+            seen["line"].add(len(gc.callbacks))
+        return tool
+
+    gc.callbacks.append(callback)
+    before = sys.gettrace()
+    try:
+        count = len(gc.callbacks)
+        sys.settrace(tool)
+        step(ingot.ones(1))
+    finally:
+        sys.settrace(before)
+        gc.callbacks.remove(callback)
+    assert seen["start"] == seen["line"] == {count} and seen["stop"] <= {count, count + 1}
+
+
+class Interrupting:
+    """Garbage that acts as Ctrl-C does: code in C, so the interpreter looks for the signal later."""
+
+    __del__ = staticmethod(_thread.interrupt_main)
+
+    def __init__(self):
+        self.me = self
+
+
+@pytest.mark.parametrize("callbacks", [0, 1])
+def test_ctrl_c_in_a_collection_is_not_lost(callbacks):
+    lines = []
+
+    @jit.trace
+    def step(x):
+        for i in range(5):
+            gc.collect()
+            x = x + abs(i)
+            lines.append(i)
+        return x
+
+    gc.collect()
+    gc.callbacks.extend([_mine] * callbacks)
+    try:
+        Interrupting()
+        with pytest.raises(KeyboardInterrupt):
+            step(ingot.ones(1))
+    finally:
+        del gc.callbacks[len(gc.callbacks) - callbacks:]
+    assert len(lines) <= 1 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert step(ingot.ones(1)).item() == 11.0
+
+
+FIRST_USE = """
+import gc
+gc.set_threshold(1)
+import ingot, numpy as np
+f = ingot.jit.trace(lambda x: x * np.random.RandomState(3).randint(1, 5))
+got = [f(ingot.ones(2)).tolist() for _ in range(3)]
+want = (ingot.ones(2) * np.random.RandomState(3).randint(1, 5)).tolist()
+assert got == [want] * 3, got
+"""
+
+
+def test_the_first_use_of_numpys_random_numbers_may_be_recorded():
+    """Collections come while `numpy.random` is imported, and find half of it."""
+    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_collections_leave_symbolic_sizes_alone(monkeypatch):

@@ -19,6 +19,7 @@ RUNS_CODE = frozenset(("WeakKeyDictionary", "WeakSet", "WeakValueDictionary", "f
 NOT_IN_A_REPLAY = {
     "jit/exporting/file/writer.py": "removes the folder of an exported model",
     "jit/fx/graph_module.py": "removes the source of a graph module",
+    "jit/python_state/frames_apart.py": "compares with the code of the class",
     "jit/python_state/weak_references.py": "compares with the classes",
 }
 
