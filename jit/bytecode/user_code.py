@@ -125,11 +125,13 @@ def is_a(value, kinds) -> bool:
     return issubclass(kind, kinds) or (not _tells_its_class(kind) and isinstance(value, kinds))
 
 
-@lru_cache(maxsize=4096)
 def _tells_its_class(kind: Any) -> bool:
-    """Return whether code of a user class gives the `__class__` of its objects."""
-    return is_user_defined(kind) and (kind.__getattribute__ is not object.__getattribute__ or any(
+    """Return whether code of a user class gives the `__class__` of its objects. The class may get such code at any time."""
+    return _is_of_user(kind) and (kind.__getattribute__ is not object.__getattribute__ or any(
         "__class__" in vars(c) for c in kind.__mro__[:-1]))
+
+
+_is_of_user = lru_cache(maxsize=4096)(is_user_defined)
 
 
 def has_dict(value) -> bool:
@@ -166,7 +168,7 @@ def is_user_namespace(value) -> bool:
 def dict_of(value):
     """Return the `__dict__` of an object, past a user's `__getattribute__`, or an empty one."""
     if type(type(value).__getattribute__) is types.FunctionType:
-        return object.__getattribute__(value, "__dict__")
+        return object.__getattribute__(value, "__dict__") if has_dict(value) else {}        # (it may have slots alone)
     return getattr(value, "__dict__", {})
 
 

@@ -103,9 +103,10 @@ def _line(guard, name, known):
 def _may_run_code(owner, name) -> bool:
     """Return whether code of the user's would answer for an attribute that an object has now, once the object loses it."""
     kind: Any = type(owner)
-    if name not in dict_of(owner) or (isinstance(owner, type) and hasattr(type(vars(owner)[name]), "__get__")):
+    is_class = issubclass(kind, type)         # (`isinstance` may run that code)
+    if name not in dict_of(owner) or (is_class and hasattr(type(vars(owner)[name]), "__get__")):
         return False
-    behind = None if isinstance(owner, type) else inspect.getattr_static(kind, name, None)
+    behind = None if is_class else inspect.getattr_static(kind, name, None)
     return (is_user_function(getattr(kind, "__getattr__", None)) or type(behind) is cached_property
             or is_user_function(getattr(type(behind), "__get__", None)))
 

@@ -87,7 +87,7 @@ class ObjectArguments:
 def can_be_taken_apart(x) -> bool:
     """Return whether an object is no more than its class and attributes, all of which the user's code gives."""
     kind: Any = type(x)
-    return (is_plain_object(x) and not is_dataclass(x) and not has_library_methods(kind) and kind.__weakrefoffset__ != 0
+    return (is_plain_object(x) and not is_dataclass(kind) and not has_library_methods(kind) and kind.__weakrefoffset__ != 0
             and all(is_user_defined(c) or c in _EMPTY_BASES for c in kind.__mro__[:-1])
             and kind.__getattribute__ is object.__getattribute__ and kind.__hash__ is object.__hash__
             and kind.__eq__ is object.__eq__ and not hasattr(kind, "__del__"))

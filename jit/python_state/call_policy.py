@@ -163,6 +163,7 @@ _REASONS["contextvars.Context.run"] = ("which sets context variables for the fun
                                        "itself, or run the traced function in the context")
 _REASONS["numpy.random"] = _REASONS["random"]
 _REASONS["numpy.datetime64"] = _REASONS["numpy.array"] = _REASONS["numpy.ndarray.astype"] = _REASONS["datetime"]
+_PRINT = print       # (users may put another function there)
 _ANY_REASON = "which a replay would not do; call it outside, pass its result as an argument, or mark a function with jit.host"
 
 
@@ -499,7 +500,7 @@ class CallPolicy:
         """Decide about a call of a function with operands, or with unknown ones (None)."""
         if function is open and args:
             self.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
-        elif function is print:
+        elif function is _PRINT:
             self._apply(HOST, call, "builtins.print", function, args, kwargs)
         elif type(function) is types.BuiltinFunctionType and function.__module__ == "_warnings":
             self._status.first_time = (f"{function.__name__}() was called at {call.line} by a name of its own (warnings.warn "

@@ -194,7 +194,7 @@ class FramesApart:
         first = [local.get(name) for name in code.co_varnames[:min(code.co_argcount, 2)]]
         if code.co_flags & inspect.CO_VARARGS:
             first += local.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())[:1]
-        is_dead = any(isinstance(x, weakref.ref) and x() is None for x in first)
+        is_dead = any(issubclass(type(x), weakref.ref) and x() is None for x in first)      # (`isinstance` may run code)
         if (is_dead and not self._may_call(frame)) or (first and _finalises(frame, first[0])):
             self.enter(frame)
         return self.depth > 0

@@ -19,6 +19,7 @@ from .unread_texts import UnreadTexts, asking_frame, is_logged
 
 computes_for_python(__name__)
 
+_PRINT = print         # (users may put another function there)
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 SHOWN: dict = {}        # class -> names of methods that show texts at each call, filled by `python_state/progress_bars.py`
 
@@ -113,7 +114,7 @@ class _Flow(Walk):
 
 def _is_printed(frame) -> bool:
     """Return whether a frame only puts the text of its current instruction into a printed string."""
-    if "print" in frame.f_globals or frame.f_builtins is not vars(builtins):
+    if "print" in frame.f_globals or frame.f_builtins is not vars(builtins) or print is not _PRINT:
         return False
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     if instructions[at].opname not in _FORMATS:

@@ -435,3 +435,27 @@ def test_objects_of_data_libraries_count_by_their_content(read, monkeypatch):
         s.content["k"] = float(i // 2)
         s.content["l"][0] = float(i // 3)
         assert fn(ingot.ones(())).item() == read(s), i
+
+
+@pytest.mark.parametrize("slots", [None, ("rate",)], ids=["dict", "slots"])
+def test_a_class_may_get_code_that_gives_attributes_after_a_trace(slots):
+    """That code is the user's: nothing asks it for `__class__`, as `isinstance` does."""
+    asked, part = [], type("Part", (), {} if slots is None else {"__slots__": slots})()
+
+    def gives(self, name):
+        asked.append(name)
+        if name != "rate":
+            raise TypeError(name)
+        return 7.0
+
+    part.rate = 3.0
+    captured, passed = jit.trace(lambda x: x * part.rate), jit.trace(lambda x, part: x * part.rate)
+    for _ in range(3):
+        assert captured(ingot.ones(1)).item() == passed(ingot.ones(1), part).item() == 3.0
+    type(part).__getattribute__ = gives
+    for call in (lambda: captured(ingot.ones(1)), lambda: passed(ingot.ones(1), part)) * 2:
+        try:
+            assert call().item() == 7.0
+        except jit.TraceError:          # what the code gives instead of a slot is not guarded
+            assert slots
+    assert set(asked) == {"rate"}
