@@ -178,7 +178,7 @@ class CallPolicy:
         self._reads, self._contexts = chains.reads, contexts
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(
-            status, contents.state, chains.attributes.writes.values, chains.generators)
+            status, contents.state, chains.attributes.writes.values, chains.reads.guarded_values, chains.generators)
         self.private, self.messages = private, MessageSettings.now()
         self.filters = OwnFilters()
         reachable.on_operand = private.on_first = self.events.report_operations

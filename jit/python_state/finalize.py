@@ -157,7 +157,7 @@ class Finaliser:
             if not (self._contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
                     or any(is_moved(*at) for at in on_the_way)):
                 if self._may_be_others(on_the_way):
-                    raise DisturbedError("while this function was recorded, it, another thread or code that interrupted it "
+                    raise DisturbedError("while this function was recorded, it, code that interrupted it or another thread "
                                          f"changed {guard.chain} ({guard})")
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
@@ -186,7 +186,7 @@ class Finaliser:
                 raise FirstTimeError(str(reading))
             if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
                 if (type(reading) is ClassMembers and not is_alone()) or self._known.status.is_signalled:
-                    raise DisturbedError("while this function was recorded, it, another thread or code that interrupted it "
+                    raise DisturbedError("while this function was recorded, it, code that interrupted it or another thread "
                                          f"changed what it reads: {reading}")
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}; do one of the two "
                                  "outside")

@@ -39,18 +39,20 @@ _MOVES = frozenset(("FOR_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "
 
 class _Left:
     """State when code began that is no part of the call: modes and flags of the thread, contents of containers, and `more`
-    (values of locations, states of random generators), which takes longer."""
+    (values of locations, states of random generators, values that were read), which takes longer."""
 
     def __init__(self, modes, flags):
         self.modes, self.flags, self.contents, self.more = modes, flags, None, None
 
 
 class FramesApart:
-    """Detection of such code. `depth` is 0 unless some runs. `contents` and `values` return what containers and other
-    locations hold that the call has met and may have changed."""
+    """Detection of such code. `depth` is 0 unless some runs. `contents` and `written` return what containers and other
+    locations hold that the call has met and may have changed; `guarded` returns [(guard, value now)] of what it has read."""
 
-    def __init__(self, status: RecordingStatus, contents: Callable, values: Callable, generators: RandomGenerators):
-        self.status, self._contents, self._values, self._generators = status, contents, values, generators
+    def __init__(self, status: RecordingStatus, contents: Callable, written: Callable, guarded: Callable,
+                 generators: RandomGenerators):
+        self.status, self._contents, self._written, self._guarded = status, contents, written, guarded
+        self._generators = generators
         self.depth = 0
         self._current: tuple = None, 0      # the frame that runs apart, if the tracker found it as it started, and its level
         self._calling: tuple = 0, False     # id of the last user frame that called, and whether code in C may have called back
@@ -64,7 +66,7 @@ class FramesApart:
 
     def start(self):
         """Hear of garbage collections, and stand around the handlers of signals, until `stop`."""
-        self.status.is_interrupted = bool(gc.callbacks[1:] or sys.gettrace() or sys.getprofile())
+        self.status.is_interrupted = bool(sys.gettrace() or sys.getprofile())
         if gc.callbacks[:1] != [CALLBACK]:      # others come before it, or have removed it
             self._is_inserted = True
             gc.callbacks.insert(0, CALLBACK)
@@ -92,7 +94,7 @@ class FramesApart:
         self._handlers.clear()
         self.depth, self._outer, self._is_inserted = 0, None, False
         self._left.clear()
-        self._contents = self._values = tuple       # (they lead in a circle)
+        self._contents = self._written = self._guarded = tuple       # (they lead in a circle)
         self._raise_lost()
 
     def leave(self, is_sure=True) -> int:
@@ -107,7 +109,7 @@ class FramesApart:
         m.refresh()
         left.contents = self._contents()
         if is_sure:
-            left.more = self._values(), self._generators.states()
+            left.more = self._values()
         else:
             sys.setprofile(self._begins)
         return level
@@ -117,7 +119,10 @@ class FramesApart:
         if event == "call":
             sys.setprofile(None)
             if frame.f_code not in _CALLBACKS:
-                self._left[-1].more = self._values(), self._generators.states()
+                self._left[-1].more = self._values()
+
+    def _values(self) -> tuple:
+        return self._written(), self._generators.states(), self._guarded()
 
     def level(self) -> int:
         """Return how much such code runs, each inside of the one before."""
@@ -131,8 +136,10 @@ class FramesApart:
         if sys.getprofile() == self._begins:
             sys.setprofile(None)
         if left.contents is not None:       # (else an error ended `leave`)
-            values, drawn = left.more or (None, None)
-            if self._contents() != left.contents or (values is not None and self._values() != values):
+            written, drawn, guarded = left.more or (None, None, ())
+            if self._contents() != left.contents or (written is not None and self._written() != written) or any(
+                    _has_changed(guard, value) for guard, value in guarded):
+                self.status.is_interrupted = True
                 self.status.first_time = f"{text} interrupted it, and changed what it reads or writes"
             if drawn:
                 self._generators.drew_apart(drawn)
@@ -156,7 +163,6 @@ class FramesApart:
                     # callback of a weak reference in C that assigns to an attribute goes unnoticed there.
                     self.leave(is_sure=sys.getprofile() is not None or gc.callbacks[-1] is not CALLBACK)
                 elif phase == "stop" and self._collecting is not None and self._ends not in gc.callbacks:
-                    self.status.is_interrupted = self.status.is_interrupted or bool(info["collected"])
                     if gc.callbacks[-1] is CALLBACK:
                         self._ends(phase, info)
                     else:
@@ -252,6 +258,13 @@ def _is_in_callback(frame) -> bool:
 
 
 _CALLBACKS = FramesApart._collects.__code__, FramesApart._ends.__code__
+
+
+def _has_changed(guard, value) -> bool:
+    """Return whether a location that was read holds another value than before code apart. Each lookup makes a bound method
+    anew, and the number of a length."""
+    now = guard.value()
+    return now is not value and not (type(now) is type(value) and type(now) in (int, types.MethodType) and now == value)
 
 
 class _Handler:

@@ -213,6 +213,10 @@ class ReadLog:
             held = vars(cls)
             known.members.update({name: (held[name], "") for name in new})
 
+    def guarded_values(self) -> list:
+        """Return [(guard, what its location holds now)]."""
+        return [(guard, guard.value()) for guard in [*self.guards.values()]]
+
     def add_attribute(self, text, owner, name, value):
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))

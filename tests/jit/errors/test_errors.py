@@ -525,6 +525,7 @@ ELSEWHERE = {
     "tracing/recorded_call.py _check_usable": "needs several devices or threads",
     "tracing/uncompiled_calls.py add": "fullgraph=True, FULLGRAPH above",
     "python_state/stand_ins.py _warn": "warnings.warn(3), which Python itself refuses where filters have texts",
+    "python_state/stdlib_state.py check": "needs another thread or a signal, tests/jit/python_state/test_interrupting_code.py",
     "python_state/cached_functions.py check": "a net: code in C that calls a cached function unseen; no program is known",
     "recorder/gradient_log.py note_leaf": "a net: views are inputs of their own, so each leaf has its place",
     "recorder/gradient_log.py leaf_read": "a net: histories from before the call are refused, and other leaves were used",
