@@ -7,6 +7,8 @@ from ...ir.errors import IngotError
 from ...ir.source_location import place_text
 from ...runtime.state.mode import tls
 
+REFUSED = "this function cannot be traced: "
+
 
 class Position(NamedTuple):
     """A line of the user's code."""
@@ -99,6 +101,10 @@ class ProxyError(TraceError):
     reads = may_repeat = False
 
 
+class RanMoreError(TraceError):
+    """Error of a recording that ran code of users which the call does not run: hooks and functions of a later backward."""
+
+
 class ExportError(IngotError, RuntimeError):
     """Error of a function that cannot be exported, or of an export whose results differ from eager ones."""
 
@@ -127,6 +133,7 @@ class RecordingStatus:
         self.raised: TraceError | ExportError | None = None         # the first error meanwhile; user code may have caught it
         self._problem = ""          # the first action that a trace cannot repeat, for a message,
         self._problem_position: Position | None = None      # and its line
+        self.is_misled = False      # whether user code may have met a proxy where eager code meets a number
         self.first_time = ""        # action of this call that later calls do not repeat
         self.is_interrupted = False     # whether other code may have run in the middle of the call
         self.is_signalled = False       # whether the handler of a signal did
@@ -140,7 +147,7 @@ class RecordingStatus:
     def refuse(self, reason):
         """Note an action that a trace cannot repeat."""
         if not self._problem:
-            self._problem, self._problem_position = "this function cannot be traced: " + reason, self._position()
+            self._problem, self._problem_position = REFUSED + reason, self._position()
 
     def raise_caught(self):
         """Raise the first error that user code has caught."""

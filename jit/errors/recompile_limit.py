@@ -234,6 +234,7 @@ class RecompileLimit:
         self._free = 0.0                # invested by the free calls
         self._expected: dict = {}       # `Cost` by kind of investment
         self._pause = self._pause_end = 0
+        self._has_ended = False
         self._rest_end = -1             # number of the last call that rests
         self.is_timing = False          # whether calls rest only to be timed
 
@@ -369,7 +370,7 @@ class RecompileLimit:
     @property
     def pauses(self) -> bool:
         """Whether no call is recorded for a while."""
-        return self._number <= self._pause_end
+        return self._has_ended or self._number <= self._pause_end
 
     def recorded(self, reason: str, seconds: float, template=None, looks: int = 0) -> str:
         """Count a recording, the last of so many calls that were recorded or replayed. Return in words how often was recorded,
@@ -387,6 +388,10 @@ class RecompileLimit:
         """Record no call for a while: a recording was of no use, and the next ones will not be either."""
         self._pause = min(2 * max(self._pause, 1), LONGEST_PAUSE)
         self._pause_end = self._number + self._pause
+
+    def end(self):
+        """Record no call any more."""
+        self._has_ended = True
 
     def replayed(self, template):
         """Note a replay that led to a template."""

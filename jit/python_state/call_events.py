@@ -129,6 +129,10 @@ class TraceEvents:
         self._outer, self._is_active, self._outside = sys.gettrace(), True, sys._getframe(2)
         sys.settrace(self._starts if type(self._outer) in (types.FunctionType, types.MethodType) else _ignored)
 
+    def mute(self):
+        """Report nothing more, until the end."""
+        self._is_active = False
+
     def stop(self):
         self._is_active, self._outside = False, None
         self._local.clear()
@@ -212,6 +216,10 @@ class MonitoringEvents:
         tools.use_tool_id(self._tool, __name__)
         tools.register_callback(self._tool, tools.events.CALL, self._calls)
         tools.register_callback(self._tool, tools.events.INSTRUCTION, self._stops)
+
+    def mute(self):
+        """Report nothing more, until the end."""
+        self._thread = 0
 
     def stop(self):
         tools, self._outside = self._monitoring, None

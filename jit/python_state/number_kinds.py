@@ -38,6 +38,7 @@ class NumberKinds:
                 self._refuse(call)
 
     def _refuse(self, call):
+        self._status.is_misled = True
         self._status.refuse(f"it asks for the class of a number that may change, at {call.line}, by another name than `type`; "
                             "write type(x) there")
 

@@ -138,6 +138,12 @@ class Tracker:
         """End the recording, and the detection of code that is no part of it."""
         self.world.apart.stop()
 
+    def gives_up(self):
+        """See nothing of the rest of the call, which runs as it is."""
+        self.status.raised = None
+        self.world.events.mute()
+        self.world.apart.leave()
+
     def forget(self):
         """Break up its parts, which refer to each other. Reference counts, which `SoleReference` reads, are as before."""
         for part in (self.status, self.contents, self.known, self.hosts, self.writes, self.chains, self.reachable):

@@ -16,9 +16,10 @@ from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import ones_on_device_of
 from ...runtime.core.node import FREED, Leaf, Output
+from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.state.mode import tls
-from ..errors.errors import TraceError
+from ..errors.errors import REFUSED, RanMoreError, TraceError, at
 from ..guards.frames import unprofiled
 from .backward_state import BackwardState, outside_ids
 from .recording import Gradient, RecordedBackward, RecordedError
@@ -56,8 +57,7 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     stand_ins = {*values, *[value for value, *_ in walk.starts.values()]}
     b.inputs[first:] = [v for v in b.inputs[first:] if v not in stand_ins]      # what user code alone has captured
     if recorder.random.moved_since(drawn):
-        recorder.refuse("a function or hook that runs when backward() comes, after the call, draws random numbers",
-                        "draw them before, or call backward() inside of the traced function")
+        _refuse("draws random numbers", "draw them before, or call backward() inside of the traced function")
     reach = {p: walk.reach.get(key_of(edge), frozenset()) for p, edge in stops.items()}
     errors = [replace(e, complete=frozenset([p for p, edge in stops.items() if edge in e.complete])) for e in walk.errors]
     return RecordedBackward(nodes, values, gradients, errors, passing, starts=starts, rules=walk.rules, reach=reach)
@@ -76,9 +76,13 @@ def _check_pure(recorder, before, steps):
     written = next((cell for cell, version in now.values() if cell.version != version), None)
     if written is not None or len(recorder.hosts.steps) > steps:
         node = None if written is None else written.value.node
-        recorder.refuse("a function or hook that runs when backward() comes, after the call, "
-                        + ("prints or calls a host function" if written is None else "writes to a tensor in place"),
-                        "call backward() inside of the traced function", None if node is None else node.line)
+        _refuse("prints or calls a host function" if written is None else "writes to a tensor in place",
+                "call backward() inside of the traced function", None if node is None else node.line)
+
+
+def _refuse(what: str, instead: str, line=None):
+    raise RanMoreError(f"{REFUSED}a function or hook that runs when backward() comes, after the call, {what}"
+                       f"{at(line or user_line())}; {instead}")
 
 
 def _gradients_at(recorder, stops, found) -> dict:
@@ -138,8 +142,8 @@ class _Walk(Backward):
             if not state.is_as(was):
                 name = f"{node.cls.__name__}.backward" if isinstance(node, FunctionNode) else "a hook"
                 what = "what its ctx holds" if isinstance(node, FunctionNode) else "an object that it holds"
-                raise TraceError(f"this function cannot be traced: {name}, which runs when backward() comes, after the call, "
-                                 f"changes {what}; call backward() inside of the traced function")
+                raise RanMoreError(f"{REFUSED}{name}, which runs when backward() comes, after the call, changes "
+                                   f"{what}; call backward() inside of the traced function")
 
     def _found(self) -> dict:
         return {e: g for e in self.stops if (g := self._gradient_at(e)) is not None}
@@ -202,14 +206,14 @@ class _Walk(Backward):
 
     def arrive(self, node, g):
         """Remember the gradient of a node's results behind their hooks; hooks of `retain_grad()` run at each backward alone."""
-        retaining = {at: hook for at, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
-        for at in retaining:
-            del node.pre_hooks[at]
+        retaining = {number: hook for number, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
+        for number in retaining:
+            del node.pre_hooks[number]
         try:
             g = super().arrive(node, g)
         finally:
-            for at, hook in retaining.items():
-                node.pre_hooks[at] = hook
+            for number, hook in retaining.items():
+                node.pre_hooks[number] = hook
         self._gradients[node] = list(g) if node.outs is not None else g
         return g
 

@@ -10,6 +10,7 @@ from ...ir.graph.graph import Value
 from ...runtime.core.tensor import wrap
 from ..guards.memory_order import memory_order
 from .alias_table import overlap
+from .giving_up import may_give_up
 from .inputs import swap_error
 from .outputs import memory_output, version_apart
 from .recording import Link, base_of
@@ -26,6 +27,7 @@ class DataSwaps:
         self.kinds: dict = {}       # position of such a tensor: its first (sizes, dtype, order in memory)
         self.stand_ins: dict = {}   # by id: (tensor that lost elements, the root that its older views have instead)
 
+    @may_give_up
     def data_set(self, t, value):
         r = self._recorder
         r.permits("data", t)
@@ -62,6 +64,7 @@ class DataSwaps:
         self.swapped[id(t)] = t, position, before
         self.kinds[position] = t._a.shape, t._a.dtype, memory_order(t._a)
 
+    @may_give_up
     def reshaping(self, t, name: str):
         r = self._recorder
         link = r.link(t)
@@ -81,6 +84,7 @@ class DataSwaps:
                      f"use the result of {name.rstrip('_')}(), or do it outside")
         self._remember(t, link.cell.source)
 
+    @may_give_up
     def rebound(self, t, value, name: str):
         r = self._recorder
         new = value.__dict__.get("_traced")

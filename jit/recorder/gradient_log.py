@@ -14,10 +14,11 @@ from ...runtime.core.node import Leaf, Output, label_of, new_number, shown_edge,
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.core.writes import has_views, views_of
-from ..errors.errors import TraceError, at
+from ..errors.errors import at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import HistoryGuard, hooks_guard
+from .giving_up import may_give_up
 from .recording import LeafState, Link, Saved, is_shared, kind_of_gradient
 
 
@@ -73,11 +74,10 @@ def _state_of(node) -> dict:
             **{name: id(x) for name, x in held.items() if name != "_metadata"}}
 
 
-def _older_error(node) -> TraceError:
-    """Return the error for a backward that goes through a node from before the run."""
-    return TraceError(f"this function cannot be traced: backward{at(user_line())} goes through {node.label}, which was "
-                      "computed before the call; call backward() in the same traced function as the forward pass, or outside "
-                      "of it")
+def _through_older(node) -> str:
+    """Say that a backward goes through a node from before the run."""
+    return (f"backward{at(user_line())} goes through {node.label}, which was computed before the call; call backward() in the "
+            "same traced function as the forward pass, or outside of it")
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class GradientLog:
                 if path:
                     self._recorder.guards.append(HistoryGuard(t, path))
         if left:
-            raise _older_error(max(left, key=attrgetter("number")))
+            self._recorder.gives_up(_through_older(max(left, key=attrgetter("number"))))
 
     def _path_to_inputs(self, node) -> list:
         """Return the nodes from one back to leaves; none if a leaf is no input, or a node has hooks."""
@@ -238,7 +238,8 @@ class GradientLog:
         value = None if saved is None else saved.value
         r = self._recorder
         if value is None or value.owner is not r.builder:
-            raise _older_error(node)
+            self._recorder.gives_up(_through_older(node))
+            return
         if t._shared is not None and t._shared is saved.storage:        # users get it in the memory of the saved tensor
             cell, chain = saved.link.place
             r.links.tie(t, Link(r, cell, chain, None, -1))
@@ -277,6 +278,7 @@ class GradientLog:
     def accessed(self, t: Tensor, setting: bool):
         unprofiled(self._accessed, t, setting)
 
+    @may_give_up
     def _accessed(self, t, setting):
         if type(t._node) is Leaf:
             self._recorder.link(t)
@@ -302,6 +304,7 @@ class GradientLog:
                      "do so outside of it, or pass the gradient as an argument")
         r.layouts.query(t, has_kept_gradient)
 
+    @may_give_up
     def retains_read(self, t):
         """The function asks whether a tensor keeps its gradient."""
         r = self._recorder
@@ -322,8 +325,9 @@ class GradientLog:
     def leaf_read(self, leaf: Leaf):
         state = self.leaves.get(id(leaf))
         if state is None:
-            raise TraceError("backward inside a traced function reached a tensor that the function never used; call backward() "
-                             "in the same traced function as the forward pass, or outside of it")
+            self._recorder.gives_up(f"backward{at(user_line())} reaches a tensor that the function never used; call backward() "
+                                    "in the same traced function as the forward pass, or outside of it")
+            return
         if not state.was_set:
             state.was_read = True
 
@@ -356,6 +360,7 @@ class GradientLog:
 
     # Changes of `requires_grad` and `retain_grad()`.
 
+    @may_give_up
     def retaining(self, t: Tensor):
         position = self._recorder.inputs.position_of(t)
         if position is not None:
@@ -367,6 +372,7 @@ class GradientLog:
         """A hook is about to be registered on `t`: if that is an input, its hooks before are known by now."""
         self.hooked[self._recorder.link(t).is_outside] = user_line()
 
+    @may_give_up
     def history_read(self, t: Tensor):
         """`t.grad_fn` is about to be read. That of an input counts by its name, and takes and gives no attributes."""
         r = self._recorder
@@ -379,6 +385,7 @@ class GradientLog:
             self._refuse_history()
         self._histories.setdefault(id(node), (node, _state_of(node)))
 
+    @may_give_up
     def node_read(self, node):
         """Edges or attributes of a node are about to be read."""
         if id(node) in self._histories:
@@ -388,6 +395,7 @@ class GradientLog:
         self._recorder.refuse("it uses attributes or edges of the grad_fn of a tensor from outside",
                               "pass what it reads as an argument, and set attributes outside")
 
+    @may_give_up
     def detaching(self, t: Tensor):
         """`t` is about to lose its history. An input loses it in later calls, too. Views from outside would keep one that it
         got in the call; a replay gives it to those that the function uses."""
@@ -423,6 +431,7 @@ class GradientLog:
             self.note_leaf(t)
             self.leaves[id(t._node)].resting = t
 
+    @may_give_up
     def requires_grad_started(self, t: Tensor):
         """`t` requires grad from now on."""
         position = self._recorder.inputs.position_of(t)

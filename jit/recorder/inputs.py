@@ -19,6 +19,7 @@ from ..errors.errors import TraceError, at
 from ..guards.memory_order import is_root, layout_of
 from ..guards.state_guards import MemoryGuard, parts_guard
 from .backward import key_of
+from .giving_up import may_give_up
 from .gradient_log import hook_numbers_of
 from .recording import Cell, Link, Source, base_of, is_shared
 
@@ -206,6 +207,7 @@ class SparseTensors:
     def is_own(self, t) -> bool:
         return id(t) in self._own
 
+    @may_give_up
     def parts_read(self, t):
         """The parts of a sparse tensor from outside are about to be used: a guard fixes which tensors they are."""
         r = self._recorder

@@ -153,6 +153,7 @@ class Recorder:
         self.tracker: Any = None                 # observer of Python's side of the run
         self.first_time = ""                     # what this call does, and no later one
         self.runs_as_it_is = ""                  # what the run does that no trace repeats
+        self.refuses = True                      # whether an error tells so, if the call has not ended yet
 
     @property
     def contents(self) -> Any:
@@ -359,7 +360,14 @@ class Recorder:
     # Actions that a replay cannot repeat.
 
     def refuse(self, what: str, instead: str, line=None):
+        """Raise for an action that is not recorded."""
         raise TraceError(f"this function cannot be traced: {what}{at(line or user_line())}; {instead}")
+
+    def gives_up(self, reason: str):
+        """Let the rest of the call run unrecorded, as in eager code, where no trace could repeat what comes now."""
+        if tls.m.recorder is self:
+            self.runs_as_it_is = reason
+            self.tracker.gives_up()
 
     def permits(self, action: str, t: Tensor | None = None) -> bool:
         """Return whether this kind of recording repeats an action: "data", "host", "print", "random", "schedule step" or

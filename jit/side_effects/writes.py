@@ -18,7 +18,7 @@ from ...runtime.nn.base.module import TABLES, Module
 from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
 from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined, modules_below
-from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
+from ..errors.errors import REFUSED, FirstTimeError, RanMoreError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
 from ..guards.frames import RunningFunctions, cells_of
@@ -180,8 +180,8 @@ class WriteLog:
         now = self.state()
         if now != before:
             text = next((text for text, *written in now if (text, *written) not in before), "what it had written")
-            raise TraceError(f"this function cannot be traced: a hook that runs when backward() comes, after the call, writes "
-                             f"to {text}; call backward() inside of the traced function")
+            raise RanMoreError(f"{REFUSED}a hook that runs when backward() comes, after the call, writes to "
+                               f"{text}; call backward() inside of the traced function")
 
     def settle(self, left: list):
         """Leave plain numbers where the function has written symbolic ones, and in all that is `left` of a call that is not

@@ -7,6 +7,7 @@ from ...ir.draw.tables import counted
 from ...ir.tracebacks import user_level
 from ...runtime.core.specialized_calls import expecting_more
 from ..errors.errors import (
+    REFUSED,
     DisturbedError,
     ProxyError,
     ReplacedError,
@@ -142,6 +143,14 @@ class MissHandler:
         args, kwargs = call.arguments()
         return self.run_eagerly(args, kwargs)
 
+    def run_unlike(self, error, args, kwargs):
+        """Run a call whose arguments no recording can take."""
+        self.stats["calls"] += 1
+        self._share.rested += 1
+        self._eager.add(str(error), None)
+        self._warn_as_it_is(str(error).removeprefix(REFUSED))
+        return self.run_eagerly(args, kwargs)
+
     def time(self, args, kwargs):
         """Run and time a call that looks for no recording."""
         self.stats["calls"] += 1
@@ -265,7 +274,7 @@ class MissHandler:
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
                   tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run,
                   objects=self.objects)
-        run.recorder.reads.defers = not self._no_reads
+        run.recorder.refuses, run.recorder.reads.defers = self._eager.refuses, not self._no_reads
         if symbols is not None and self._may_read_sizes():
             run.recorder.reads.sizes = self._data_sizes
         try:
@@ -276,16 +285,16 @@ class MissHandler:
                 raise
             return self._record(call, family)
         except DisturbedError as error:         # the function ran, but its recording may not hold
-            is_useless = self._count_failure(error)
-            if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
-                self._warn(f"runs as it is: {error}. Trace what is done on each")
-            if is_useless:
-                self._warn_as_it_is(error)
-            is_rule = is_useless or type(error) is SeveralDevicesError or self._failed.alike > MOST_FIRST
-            self._eager.add(str(error), "" if is_rule else None)
-            if run.keeps_plain:
-                self._tables = dict.fromkeys(self._tables)
-            self.why = str(error)
+            self._discard(run, call, error)
+            return run.result, self.why, None
+        except TraceError as error:
+            if self._eager.refuses or not (run.is_as_eager or run.may_repeat):
+                raise
+            self._discard(run, call, RunEagerlyError(str(error).removeprefix(REFUSED)))
+            if not run.is_as_eager:
+                self.limit.end()        # a later call may have written something before the error
+                args, kwargs = call.arguments()
+                return self._run(*args, **kwargs), self.why, None
             return run.result, self.why, None
         finally:
             run.forget()
@@ -298,6 +307,19 @@ class MissHandler:
         run.recording.limit = self.limit
         self._enter(call, run, family)
         return run.result, definition_of(self._fn).of(call.reason), run.template
+
+    def _discard(self, run, call, error):
+        """Count a call that ran as it is, since its recording does not hold, and warn if later calls will do so, too."""
+        is_useless = self._count_failure(error)
+        if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
+            self._warn(f"runs as it is: {error}. Trace what is done on each")
+        if is_useless:
+            self._warn_as_it_is(error)
+        is_rule = is_useless or type(error) is SeveralDevicesError or self._failed.alike > MOST_FIRST
+        self._eager.add(str(error), "" if is_rule else None)
+        if run.keeps_plain:
+            self._tables = dict.fromkeys(self._tables)
+        self.why = str(error)
 
     def _refuse_second(self, reason):
         place = definition_of(self._fn)

@@ -38,7 +38,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     """Trace a function, class or module, as `jit.trace` does. A module stays what it is, with its names in state dicts; without
     its tracing it is `_orig_mod`.
 
-    fullgraph   raises a TraceError where a call would run as it is. What cannot be traced raises one in any case
+    fullgraph   raises a TraceError where a call would run as it is. By default a function that cannot be traced runs as it is,
+                with one warning that names the line and a way out
     backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function or module as it is
     mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are ignored with a warning
     """
@@ -54,7 +55,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=_user_level())
     if disable or backend in EAGER:
         return model
-    return wrapped(model, _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph))
+    return wrapped(model, _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph, refuse=fullgraph))
 
 
 def disable(fn=None, recursive=True, *, reason=None):

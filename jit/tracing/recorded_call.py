@@ -14,6 +14,7 @@ from ..errors.errors import (
     DisturbedError,
     FirstTimeError,
     ProxyError,
+    RanMoreError,
     ReplacedError,
     RunEagerlyError,
     SeveralDevicesError,
@@ -175,7 +176,9 @@ class Run:
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
         self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
-        self._has_returned = False
+        self.has_returned = False
+        self.is_as_eager = False        # whether the function did what eager code does, though the recording failed
+        self.may_repeat = False         # whether else it wrote nothing yet
         self.template: Any = None
         self.has_proxy_keys = False                 # whether dictionaries in its result have proxies as keys
         self.containers = ArgumentContainers((), ())        # of which it may give and change what its caller has,
@@ -195,12 +198,21 @@ class Run:
     def _set_objects_back(self, taken, error):
         """Let objects that were taken apart count by identity after an error once the function has returned: it may do with the
         very object what it can't do with others."""
-        if not taken.apart or not self._has_returned:
+        if not taken.apart or not self.has_returned:
             return
         self.result = self.containers.settled(self.result)
         if not isinstance(error, DisturbedError):
             self.objects.give_up(set(map(type, taken.apart.values())))
             raise DisturbedError(str(error)) from error
+
+    def _judge(self, tracker, error):
+        """Note whether the result holds after an error of the recording: proxies and copies may have misled the function."""
+        if self.recorder.refuses or isinstance(error, DisturbedError):
+            return
+        is_misled = isinstance(error, ProxyError) or tracker.status.is_misled or (
+            self.containers.are_copies and tracker.known.compares)
+        self.is_as_eager = self.has_returned and not is_misled and not isinstance(error, RanMoreError)
+        self.may_repeat = not self.is_as_eager and not isinstance(error, RanMoreError) and not self._has_written(tracker)
 
     def _check_containers(self, before, tensors, now, read, were):
         """Raise if the arguments changed, except containers that `were` passed and tracked: a replay would not repeat the
@@ -330,6 +342,8 @@ class Run:
             self._check_usable(tracker, devices)
             self._set_guards(call, tracker, lookups, effects)
         except BaseException as error:
+            if isinstance(error, TraceError):
+                self._judge(tracker, error)
             left = [error, self.result]
             tracker.writes.settle(left)
             self.result = left[1]
@@ -358,7 +372,7 @@ class Run:
                 recorder.pin_sizes(g.tensor)
         with lookups, inputs, tracker:
             self.result = self._called(tracker, args, kwargs)
-            self._has_returned = True
+            self.has_returned = True
             if not recorder.runs_as_it_is:
                 recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
             if recorder.runs_as_it_is:

@@ -17,7 +17,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.nn.base.module import Module
 from ...runtime.state.host_results import forget
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, Defaults, tls
-from ..errors.errors import TraceError, TracerWarning, at
+from ..errors.errors import TraceError, TracerWarning, UnrepeatableError, at
 from ..guards.arg_pytree import flatten_call
 from ..guards.locations import read_locations
 from ..host.locks import HeldLocks, LockLog, TakesLocks
@@ -49,9 +49,12 @@ class Traced:
 
     offers: tuple = ("_jobs", "explain", "forget", "graphs", "kernels", "stats")        # that a traced module has, too
 
-    def __init__(self, fn, dynamic=None, fullgraph=False, run=None):
+    def __init__(self, fn, dynamic=None, fullgraph=False, run=None, refuse=True):
         if not callable(fn):
             raise TraceError(f"trace takes a function, a module or a class, got {type(fn).__name__}{at(user_line())}")
+        if fullgraph and not refuse:
+            raise TraceError(definition_of(fn).of("fullgraph=True raises where a call would run as it is, and refuse=False "
+                                                  "does not; pass one of them"))
         if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
             raise TraceError(definition_of(fn).of(f"dynamic= takes None, True, False or a dictionary of dimensions, got "
                                                   f"{dynamic!r}"))
@@ -60,7 +63,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self.run = fn if run is None else run        # calls it as it is: for a traced module, past its own traced call
-        self._dynamic, self._eager = dynamic, EagerCalls(fn, fullgraph)
+        self._dynamic, self._eager = dynamic, EagerCalls(fn, fullgraph, refuse)
         self._arrays = ArrayArguments(fn)
         self._cache = Cache(fn)
         self._misses = MissHandler(fn, self.run, self._eager, dynamic, self._arrays, self._cache)
@@ -139,7 +142,12 @@ class Traced:
         return result
 
     def _replay_or_record(self, m, numerics, args, kwargs, held=None):
-        call = self._call_of(m, numerics, args, kwargs)
+        try:
+            call = self._call_of(m, numerics, args, kwargs)
+        except UnrepeatableError as error:
+            if self._eager.refuses:
+                raise
+            return self._misses.run_unlike(error, args, kwargs)
         call.held, family = held, None
         try:
             known = self._cache.entries.get(call.key, ())
@@ -389,7 +397,7 @@ class Traced:
     @property
     def maker(self):
         """Makes a traced function with the options of this one."""
-        return functools.partial(Traced, dynamic=self._dynamic, fullgraph=self._eager.fullgraph)
+        return functools.partial(Traced, dynamic=self._dynamic, fullgraph=self._eager.fullgraph, refuse=self._eager.refuses)
 
     def forget(self):
         """Drop all recordings and what they showed; the next call records again."""
@@ -437,14 +445,15 @@ class Traced:
         return Explanation(f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text)
 
 
-def trace(func=None, *, dynamic=None, fullgraph=False):
+def trace(func=None, *, dynamic=None, fullgraph=False, refuse=True):
     """Decorate a function, method, module or class: recorded at its first run, replayed as compiled code afterwards. A module
     stays a module of its class, with its attributes; of a class, calls of its objects are traced. `dynamic` says which sizes of
     arguments are symbolic. None: those that are seen to change; True: all; False: none; {parameter or position: {dim: name}}:
-    the named ones (equal names, equal sizes). `fullgraph` raises where a call would run as it is."""
+    the named ones (equal names, equal sizes). `fullgraph` raises where a call would run as it is. `refuse=False` lets a call
+    that no trace could repeat run as it is, with one warning; by default it raises a TraceError."""
     if func is None:
-        return functools.partial(trace, dynamic=dynamic, fullgraph=fullgraph)
-    return wrapped(func, functools.partial(Traced, dynamic=dynamic, fullgraph=fullgraph))
+        return functools.partial(trace, dynamic=dynamic, fullgraph=fullgraph, refuse=refuse)
+    return wrapped(func, functools.partial(Traced, dynamic=dynamic, fullgraph=fullgraph, refuse=refuse))
 
 
 def wrapped(func, make):

@@ -31,14 +31,15 @@ NOT_LOOKED_UP = frozenset((TRACED, OFF, *[reason for _, reason, _ in _MODES]))  
 
 class EagerCalls:
     """Counts of the eager calls of one function, by reason. With `fullgraph` such a call raises instead, unless it runs as a
-    part of another trace or the user has switched traces off.
+    part of another trace or the user has switched traces off. Without `refuses` a call that no trace could repeat is one of
+    them, and raises nothing.
 
     left    an iterator that ends with the present rest: so many calls run without a look for recordings. They count once
             `settle` is called.
     """
 
-    def __init__(self, fn, fullgraph: bool):
-        self._fn, self.fullgraph = fn, fullgraph
+    def __init__(self, fn, fullgraph: bool, refuses: bool = True):
+        self._fn, self.fullgraph, self.refuses = fn, fullgraph, refuses
         self.counts: Counter = Counter()
         self.raised = 0         # calls whose recording raised, which are not counted by reason
         self.left = repeat(None, 0)

@@ -288,6 +288,9 @@ class _ExportRecorder(Recorder):
                           "has no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as "
                           "it is what is done")
 
+    def gives_up(self, reason):
+        raise ExportError(f"this function cannot be exported: {reason}")
+
     def permits(self, action, t=None):
         """Report an action that an exported model cannot repeat, and return False."""
         root = None if t is None else self.link(t).cell.root

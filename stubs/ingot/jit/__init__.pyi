@@ -188,7 +188,8 @@ class Traced(_t.Generic[_P, _R]):
     def __get__(self, instance: None, owner: _t.Any = None) -> _t.Self: ...
     @_t.overload
     def __get__(self: Traced[_t.Concatenate[_T, _Q], _R], instance: _T, owner: _t.Any = None) -> Traced[_Q, _R]: ...
-    def __init__(self, fn: _c.Callable[_P, _R], dynamic: _t.Any = None, fullgraph: _b.bool = False, run: _t.Any = None) -> None: ...
+    def __init__(self, fn: _c.Callable[_P, _R], dynamic: _t.Any = None, fullgraph: _b.bool = False, run: _t.Any = None,
+                 refuse: _b.bool = True) -> None: ...
     __name__: _b.str
     __qualname__: _b.str
     __wrapped__: _c.Callable[_P, _R]
@@ -303,14 +304,14 @@ def trace(func: _Whole, example_inputs: _t.Any = None,  # type: ignore[overload-
           optimize: _t.Any = None, check_trace: _b.bool = True,
           check_inputs: _t.Any = None, check_tolerance: _b.float = 1e-5, strict: _b.bool = True, *,
           example_kwarg_inputs: _b.dict[_b.str, _t.Any] | None = None, dynamic: _Dynamic = None,
-          fullgraph: _b.bool = False) -> _Whole: ...
+          fullgraph: _b.bool = False, refuse: _b.bool = True) -> _Whole: ...
 @_t.overload
 def trace(func: _c.Callable[_P, _R], example_inputs: _t.Any = None, optimize: _t.Any = None, check_trace: _b.bool = True,
           check_inputs: _t.Any = None, check_tolerance: _b.float = 1e-5, strict: _b.bool = True, *,
           example_kwarg_inputs: _b.dict[_b.str, _t.Any] | None = None, dynamic: _Dynamic = None,
-          fullgraph: _b.bool = False) -> Traced[_P, _R]: ...
+          fullgraph: _b.bool = False, refuse: _b.bool = True) -> Traced[_P, _R]: ...
 @_t.overload
-def trace(func: None = None, *, dynamic: _Dynamic = None, fullgraph: _b.bool = False) -> _Tracer:
+def trace(func: None = None, *, dynamic: _Dynamic = None, fullgraph: _b.bool = False, refuse: _b.bool = True) -> _Tracer:
     """Decorate a function, method, module or class: recorded at its first run, replayed as compiled code afterwards. A module stays a module of its class, with its attributes; of a class, calls of its objects are traced."""
 def trace_module(mod: _t.Any, inputs: _t.Any, *args: _t.Any, **kwargs: _t.Any) -> _t.Any:
     """Raise: trace each method by itself."""
