@@ -2,6 +2,7 @@
 
 import gc
 import random
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ this_checkout.share_bytecode()
 this_checkout.let_numpy_use_one_thread()
 
 from ingot.jit.errors.recompile_limit import RecompileLimit  # noqa: E402  (found only now)
+from ingot.jit.proxies.threads import is_alone  # noqa: E402
 from ingot.runtime.backends import cudnn  # noqa: E402  (found only now)
 from ingot.runtime.cpu.calls import pool  # noqa: E402
 from ingot.runtime.cpu.compiler import compile as compiler  # noqa: E402
@@ -154,6 +156,16 @@ def recording_costs_nothing():
     before, RecompileLimit.clock = RecompileLimit.clock, staticmethod(lambda: 0.0)
     yield
     RecompileLimit.clock = before
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leaves_no_thread():
+    """A thread that a file leaves behind may run code of users, as far as traces know: later tests then record more often."""
+    yield
+    end = time.monotonic() + 5
+    while not is_alone() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert is_alone(), [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
 
 
 @pytest.fixture
