@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import DataSource
 
 from ...ir import config
 from ...ir.doors import door
@@ -133,6 +134,7 @@ _BUILDS_SETS = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "PRECALL", "CALL
 _HIDE_ORDER = frozenset((len, bool, isinstance, type, id, set, frozenset))      # no order of a set changes their results
 _SHOW_ORDER = frozenset(("pop", "__iter__", "__format__", "__repr__", "__str__"))      # methods of sets
 _FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
+_OF_NUMPY = DataSource.open.__code__        # takes `open` out of a table, so that no stand-in comes in its place
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
 _MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
@@ -145,8 +147,8 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
 _GIVES_OUT = frozenset(GIVES_OUT)
 
 WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
-    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _APPLY, _HASH, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS,
-    *_ABOUT_A_PATH, *GIVES_OUT)}
+    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _APPLY, _HASH, _FILLS, _OF_NUMPY, IS_ENABLED, *_QUEUES,
+    *_MODE_SETTERS, *_ABOUT_A_PATH, *GIVES_OUT)}
 
 
 # Module -> why a call of its functions is refused, and the way out.
@@ -223,6 +225,8 @@ class CallPolicy:
             reads.add_condition(ReadCondition.of(("settings",), _settings, "a switch of ingot"))
         elif code in _QUEUES:
             self._status.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
+        elif code is _OF_NUMPY:
+            self.opens(frame.f_locals["path"], frame.f_locals["mode"], frame)
         elif code is _GETENV:
             self._chains.add(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
         elif code in _GIVES_OUT:
@@ -291,13 +295,13 @@ class CallPolicy:
             self._status.refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an "
                                  "argument")
         else:
-            self._depend_on_file(file)
+            self._depend_on_file(file, is_read=True)
 
-    def _depend_on_file(self, path):
+    def _depend_on_file(self, path, is_read=False):
         if isinstance(path, (str, bytes, os.PathLike)):
             path = os.fspath(path)
-            self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path),
-                                                    f"the state of the file {os.fsdecode(path)}"))
+            self._reads.add_condition(ReadCondition.of(("file", path, is_read), lambda: file_state(path, is_read),
+                                                       f"the state of the file {os.fsdecode(path)}"))
         else:
             self._status.refuse(f"it asks about {path!r}, which is no path; pass the answer as an argument")
 

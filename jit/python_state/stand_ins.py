@@ -20,9 +20,11 @@ import stat
 import sys
 import types
 import warnings
+import zlib
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from io import FileIO
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
@@ -53,6 +55,7 @@ from .repeated_warnings import warn_under
 
 computes_for_python(__name__)
 PROXIES = (LazyScalar, SymInt, SymFloat, SymScalar)
+_MOST_CONTENT = 1 << 16        # bytes of a file that are compared at each call: reading them takes about 20 us
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 
 
@@ -425,20 +428,37 @@ def may_need_stand_ins(frame) -> bool:
 
 
 class FileState(NamedTuple):
-    """Facts of a file, which differ once it is replaced or written."""
+    """Facts of a file, which differ once it is replaced or written. `content` is that of a small file that is read: times of
+    files are coarse, programs set them, and writes through a memory map leave them as they are."""
 
     time: int
+    changed: int
     size: int
     number: int
+    content: bytes | None
 
     def __repr__(self):
-        return f"{self.size} bytes of {datetime.fromtimestamp(self.time / 1e9):%Y-%m-%d %H:%M:%S.%f}"
+        written, changed = [f"{datetime.fromtimestamp(t / 1e9):%Y-%m-%d %H:%M:%S.%f}" for t in (self.time, self.changed)]
+        sums = "" if self.content is None else f", checksum {zlib.crc32(self.content):08x}"
+        return f"{self.size} bytes of {written}, changed {changed}{sums}"
 
 
-def file_state(path) -> FileState | str:
-    """Return a value that changes when a file is replaced or written."""
+def file_state(path, is_read=False) -> FileState | str:
+    """Return a value that changes when a file is replaced or written; `is_read`: code reads its content, too."""
     found = _stat(path)
-    return "missing" if found is None else FileState(found.st_mtime_ns, found.st_size, found.st_ino)
+    if found is None:
+        return "missing"
+    content = _content(path) if is_read and stat.S_ISREG(found.st_mode) and found.st_size <= _MOST_CONTENT else None
+    return FileState(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, content)
+
+
+def _content(path) -> bytes | None:
+    """Return the content of a file, or None if it cannot be read."""
+    try:
+        with FileIO(path) as file:
+            return file.readall()
+    except OSError:
+        return None
 
 
 def is_stream(path) -> bool:
