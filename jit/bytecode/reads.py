@@ -8,7 +8,7 @@ import re
 import types
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
+from types import MemberDescriptorType, ModuleType
 from typing import NamedTuple
 
 from ...ir.interrupts import is_interrupt
@@ -16,7 +16,7 @@ from ...ir.registry import Registry
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
-from .user_code import dict_of, has_library_methods, is_a, is_own, is_user_code
+from .user_code import dict_of, has_library_methods, in_slot, is_a, is_own, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
@@ -304,8 +304,7 @@ def follow(root, steps):
     for kind, key in steps:
         try:
             if kind == "attr":
-                value = (dict_of(value)[key] if _plain_instance(value, key) else
-                         MISSING if is_computed(value, key) else getattr(value, key))
+                value = dict_of(value)[key] if _plain_instance(value, key) else _attribute_of(value, key)
             elif kind == LENGTH:
                 value = MISSING if type(value) is not list else len(value) if key == LENGTH else bool(value)
             elif computes_items(type(value)):
@@ -321,6 +320,14 @@ def follow(root, steps):
     return value
 
 
+def _attribute_of(owner, name):
+    """Return an attribute that an object does not hold in its `__dict__`, or MISSING if code of the user's gives it."""
+    found = in_class(type(owner), name)
+    if type(found) is MemberDescriptorType:
+        return in_slot(found, owner, MISSING)
+    return MISSING if is_computed(owner, name) else getattr(owner, name)
+
+
 def is_computed(owner, name) -> bool:
     """Return whether code gives an attribute that is tracked when it runs: a property of the user, another descriptor,
     `__getattr__`, `__getattribute__`, or a parametrisation."""
@@ -333,6 +340,8 @@ def is_computed(owner, name) -> bool:
         asks = dict_of(owner).get("__getattr__") if kind is ModuleType else getattr(kind, "__getattr__", None)
         if not is_there and (found is not MISSING or is_user_function(asks)):
             return True
+    elif type(found) is MemberDescriptorType:
+        return is_user_function(getattr(kind, "__getattr__", None)) and in_slot(found, owner, MISSING) is MISSING
     elif isinstance(found, property):
         return is_user_function(found.fget) or isinstance(found, ParametrizedTensor)
     elif _is_getter(found):

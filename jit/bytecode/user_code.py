@@ -38,6 +38,7 @@ _INSTALLED = ("site-packages", "dist-packages")         # folders that may lie b
 _OBJECTS = tuple([f"{__name__.partition('.')[0]}.{room}" for room in (
     "runtime.distributions", "runtime.amp", "runtime.data", "jit.fx")])
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
+_EMPTY = object()       # in the place of what an empty slot holds
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
 HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
@@ -166,9 +167,12 @@ def is_user_namespace(value) -> bool:
 
 
 def dict_of(value):
-    """Return the `__dict__` of an object, past a user's `__getattribute__`, or an empty one."""
-    if type(type(value).__getattribute__) is types.FunctionType:
+    """Return the `__dict__` of an object, or an empty one. No code of its class runs."""
+    kind: Any = type(value)
+    if type(kind.__getattribute__) is types.FunctionType:
         return object.__getattribute__(value, "__dict__") if has_dict(value) else {}        # (it may have slots alone)
+    if kind.__dictoffset__ == 0 and kind.__flags__ & _MADE_IN_PYTHON and hasattr(kind, "__getattr__") and not has_dict(value):
+        return {}
     return getattr(value, "__dict__", {})
 
 
@@ -177,12 +181,20 @@ def attributes_of(value) -> dict:
     own, slots = dict_of(value), _slots_of(type(value))
     if not slots:
         return own
-    return {**own, **{name: getattr(value, name) for name in slots if hasattr(value, name)}}
+    return {**own, **{name: held for name, slot in slots.items() if (held := in_slot(slot, value)) is not _EMPTY}}
+
+
+def in_slot(slot: types.MemberDescriptorType, value, default: Any = _EMPTY) -> Any:
+    """Return what an object holds in a slot of its class. No code of that class runs."""
+    try:
+        return slot.__get__(value)
+    except AttributeError:
+        return default
 
 
 def attributes_of_module(m) -> dict:
     """Return the attributes of an `nn.Module`, without the tables of its parts."""
-    return {name: value for name, value in m.__dict__.items() if name not in TABLES}
+    return {name: value for name, value in dict_of(m).items() if name not in TABLES}
 
 
 def modules_below(m) -> list:
@@ -193,14 +205,19 @@ def modules_below(m) -> list:
         path, module = stack.pop()
         if module is not None and id(module) not in found:
             found[id(module)] = path, module
-            stack += [(f"{path}.{name}" if path else name, child) for name, child in reversed(module._modules.items())]
+            children = dict_of(module)["_modules"].items()
+            stack += [(f"{path}.{name}" if path else name, child) for name, child in reversed(children)]
     return [*found.values()]
 
 
-def _slots_of(kind) -> list:
+def _slots_of(kind) -> dict:
+    """Return {name: slot} of the slots of a class, without those that an entry of another class hides."""
     if issubclass(kind, partial):
-        return ["func", "args", "keywords"]
+        return {name: vars(partial)[name] for name in ("func", "args", "keywords")}
     if not hasattr(kind, "__slots__"):
-        return []
-    return [name for c in kind.__mro__ if is_user_defined(c) for name, member in vars(c).items()
-            if type(member) is types.MemberDescriptorType]
+        return {}
+    found: dict = {}
+    for c in kind.__mro__:
+        for name, member in vars(c).items():
+            found.setdefault(name, member if is_user_defined(c) else None)
+    return {name: member for name, member in found.items() if type(member) is types.MemberDescriptorType}

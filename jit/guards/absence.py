@@ -124,7 +124,7 @@ class AttributeNames(Condition):
         self.names = self._now()
 
     def _now(self) -> list:
-        kind = self.owner if isinstance(self.owner, type) else type(self.owner)
+        kind = self.owner if is_a(self.owner, type) else type(self.owner)
         classes = [c for c in kind.__mro__ if not c.__flags__ & IMMUTABLE] if self.with_classes else []
         spaces = [dict_of(self.owner), *[vars(c) for c in classes]]
         return [tuple(space) for space in spaces]

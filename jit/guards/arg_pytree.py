@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache, cached_property
-from types import MemberDescriptorType
+from types import FunctionType, MemberDescriptorType
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
-from ..bytecode.user_code import is_a
+from ..bytecode.user_code import dict_of, has_dict, is_a
 from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes, value_base
@@ -126,13 +126,14 @@ class ContainerTable:
 def fields_of(x) -> tuple:
     """Return the names of a dataclass object's fields, as far as it has them, and other attributes, or of a named tuple's
     fields."""
-    fields = getattr(x, "__dataclass_fields__", None)
+    kind = type(x)
+    fields = getattr(kind, "__dataclass_fields__", None)
     if fields is None:
-        return getattr(x, "_fields", ())
-    own = getattr(x, "__dict__", fields)
+        return getattr(kind, "_fields", ())
+    own = dict_of(x) if has_dict(x) else fields
     if own.keys() == fields.keys():
         return tuple(fields)
-    slots = [name for name in fields if type(getattr(type(x), name, None)) is MemberDescriptorType]
+    slots = [name for name in fields if type(getattr(kind, name, None)) is MemberDescriptorType]
     return tuple([name for name in {**fields, **own} if name in own or name in slots])
 
 
@@ -142,8 +143,10 @@ def fields_besides_caches(x, before: tuple) -> tuple:
 
 
 def is_structure(x) -> bool:
-    """Return whether an object of a dataclass is taken apart: it is compared by its fields, or holds tensors."""
-    if not hasattr(type(x), "__dataclass_fields__") or isinstance(x, type) or not hasattr(x, "__dict__"):
+    """Return whether an object of a dataclass is taken apart: it is compared by its fields, or holds tensors. One whose class
+    has a `__getattribute__` of its own is not: that would run to read the fields."""
+    kind = type(x)
+    if not hasattr(kind, "__dataclass_fields__") or type(kind.__getattribute__) is FunctionType or not hasattr(x, "__dict__"):
         return False
     held = [getattr(x, name, None) for name in fields_of(x)]
     return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
@@ -154,7 +157,7 @@ def is_derived(x) -> bool:
     kind = type(x)
     if kind in _STANDARD or not issubclass(kind, (list, dict, deque, tuple)) or not is_python_class(kind):
         return False
-    return not isinstance(x, tuple) or bool(getattr(x, "__dict__", None))
+    return not issubclass(kind, tuple) or bool(dict_of(x))
 
 
 def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | None = None, read=None,
@@ -319,11 +322,12 @@ class Flattener:
         if kind in PARTS:
             parts, make = PARTS[kind](x)
             return (MADE, (make, self.each(parts)))
-        if kind not in _STANDARD and (is_derived(x) or isinstance(x, set)):
-            attributes = self.named(getattr(x, "__dict__", {}).items())
-            content = (_set_spec(x) if isinstance(x, set) else self.items(x) if isinstance(x, dict)
+        if kind not in _STANDARD and (is_derived(x) or issubclass(kind, set)):
+            attributes = self.named(dict_of(x).items())
+            content = (_set_spec(x) if issubclass(kind, set) else self.items(x) if issubclass(kind, dict)
                        else self.each(_base_of(kind).__iter__(x)))
-            more = x.maxlen if isinstance(x, deque) else x.default_factory if isinstance(x, defaultdict) else None
+            more = (deque.maxlen.__get__(x) if issubclass(kind, deque) else  # type: ignore[attr-defined]
+                    vars(defaultdict)["default_factory"].__get__(x) if issubclass(kind, defaultdict) else None)
             return (DERIVED, (kind, more, attributes, content))
         if kind is defaultdict:
             return (DEFAULTS, (x.default_factory, self.items(content)))

@@ -20,7 +20,7 @@ from .absence import AbsentNames
 from .class_entries import ClassTests, check_of
 from .expectation import is_expectation
 from .guards import FunctionGuard, Guard, StructureCondition, StructureTests
-from .locations import SameAs
+from .locations import SameAs, is_slot
 from .references import plain_module
 from .snapshot import Snapshot
 
@@ -83,7 +83,10 @@ def _line(guard, name, known):
     for n, (kind, key) in enumerate(steps, 1):
         if not isinstance(key, (str, int)):
             return None
-        if kind == "attr" and _may_run_code(follow(guard.start(), guard.chain.steps[:done + n - 1]), key):
+        owner = follow(guard.start(), guard.chain.steps[:done + n - 1]) if kind == "attr" else None
+        if kind == "attr" and _is_looked_up_by_code(owner, key):
+            return None
+        if kind == "attr" and _may_run_code(owner, key):
             start = f"{start}.__dict__[{key!r}]"
             continue
         if is_method and n == len(steps):       # its object is not named here: another call may make another one
@@ -100,11 +103,18 @@ def _line(guard, name, known):
     return same if itself is None else f"({same} or {name(guard)}.holds())"
 
 
+def _is_looked_up_by_code(owner, name) -> bool:
+    """Return whether code of the user's runs for each attribute of an object, even its `__dict__`, or once a slot is empty."""
+    kind: Any = type(owner)
+    return is_user_function(getattr(kind, "__getattribute__", None)) or (
+        is_user_function(getattr(kind, "__getattr__", None)) and is_slot(owner, name))
+
+
 def _may_run_code(owner, name) -> bool:
     """Return whether code of the user's would answer for an attribute that an object has now, once the object loses it."""
     kind: Any = type(owner)
     is_class = issubclass(kind, type)         # (`isinstance` may run that code)
-    if name not in dict_of(owner) or (is_class and hasattr(type(vars(owner)[name]), "__get__")):
+    if name not in dict_of(owner) or (is_class and hasattr(type(dict_of(owner)[name]), "__get__")):
         return False
     behind = None if is_class else inspect.getattr_static(kind, name, None)
     return (is_user_function(getattr(kind, "__getattr__", None)) or type(behind) is cached_property

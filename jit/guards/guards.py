@@ -11,7 +11,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
 from ...runtime.nn.base.module import TABLES
 from ...runtime.state.structure import Structure, replaced_functions
-from ..bytecode.reads import ARGUMENT, MISSING, Chain
+from ..bytecode.reads import ARGUMENT, MISSING, Chain, is_user_function
 from ..bytecode.user_code import attributes_of_module, dict_of, is_a, is_user_defined
 from ..proxies.numpy_scalars import NUMBERS
 from .expectation import PartsExpectation
@@ -173,8 +173,8 @@ class ModulesGuard(StructureCondition):
         held = [(m, names) for (m, _), (reference, _), names in zip(self.states, self._states, self._names)
                 if type(reference) is not Reference]
         self._modules = [m for m, _ in held]
-        self._read = [(vars(m), names) for m, names in held if names]
-        self._tables = [vars(m) for m in self._modules if is_user_defined(type(m))]     # which may get methods
+        self._read = [(dict_of(m), names) for m, names in held if names]
+        self._tables = [dict_of(m) for m in self._modules if is_user_defined(type(m))]     # which may get methods
         self._sizes, self._values = list(map(len, self._tables)), self._values_now()
         self._others = [(reference, names) for (reference, _), names in zip(self._states, self._names)
                         if type(reference) is Reference]
@@ -190,6 +190,8 @@ class ModulesGuard(StructureCondition):
         tests = [f"len({name_of(table)}) == {len(table)}" for table in self._tables]
         tests += [f"{name_of(table)}[{k!r}] is {name_of(table.get(k, MISSING))}" for table, names in self._read for k in names]
         for (reference, names), ids in zip(self._others, self._of_others):
+            if is_user_function(getattr(type(reference()), "__getattribute__", None)):
+                return None
             if ids is not None:
                 count, numbers = ids
                 tests.append(f"len(_attributes := ({name_of(reference.of)}() or {name_of(self)}).__dict__) == {count}")
@@ -269,7 +271,7 @@ class ModulesGuard(StructureCondition):
 
 def _ids_in(m, names) -> tuple | None:
     """Return how many attributes a module has, and the ids of some of them; None if it is gone."""
-    return None if m is None else (len(vars(m)), [id(vars(m).get(name)) for name in names])
+    return None if m is None else (len(dict_of(m)), [id(dict_of(m).get(name)) for name in names])
 
 
 def _change_of_module(name, key, was, now) -> str:
@@ -292,30 +294,45 @@ def module_state(m, toggled=()) -> dict:
     """Return the parts of a module, one level deep, and under "" its class, the order of its tables, its hooks, and which
     parameters require grad, negated for ids in `toggled`."""
     state = attributes_of_module(m)
-    tables = m._parameters, m._buffers, m._modules
+    own = dict_of(m)
+    tables = _tables_of(own)
     for table in tables:
         state.update(table)
     asks = [p is not None and (values_in(p)._node is not None) != (id(p) in toggled)        # for gradients
-            for p in m._parameters.values()]
-    order = *map(tuple, tables), tuple(sorted(m._non_persistent_buffers_set))
-    state[""] = type(m), order, m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
+            for p in own["_parameters"].values()]
+    order = *map(tuple, tables), tuple(sorted(own["_non_persistent_buffers_set"]))
+    state[""] = type(m), order, own["_hooks"].numbers(), GLOBAL.numbers(), tuple(asks)
     return state
 
 
 def part_of(m, name):
     """Return an attribute, parameter, buffer or child of a module, or None."""
-    return next((table[name] for table in (m._parameters, m._buffers, m._modules, vars(m)) if name in table), None)
+    own = dict_of(m)
+    return next((table[name] for table in (*_tables_of(own), own) if name in table), None)
+
+
+def _tables_of(own: dict) -> tuple:
+    """Return the tables of parameters, buffers and children in the attributes of a module."""
+    return own["_parameters"], own["_buffers"], own["_modules"]
+
+
+def module_attribute(m, name):
+    """Return an attribute, parameter, buffer or child of a module, or MISSING; a user's `__getattribute__` does not run."""
+    if not is_user_function(getattr(type(m), "__getattribute__", None)):
+        return getattr(m, name, MISSING)
+    return part_of(m, name) if has_part(m, name) else MISSING
 
 
 def has_part(m, name) -> bool:
     """Return whether a module has an attribute, parameter, buffer or child of a name."""
-    is_attribute = name in vars(m) and name not in TABLES
-    return is_attribute or any(name in table for table in (m._parameters, m._buffers, m._modules))
+    own = dict_of(m)
+    is_attribute = name in own and name not in TABLES
+    return is_attribute or any(name in table for table in _tables_of(own))
 
 
 def tensors_of(m) -> list:
     """Return the tensors among the parameters, buffers and attributes of a module."""
-    parts = *attributes_of_module(m).values(), *m._parameters.values(), *m._buffers.values()
+    parts = *attributes_of_module(m).values(), *dict_of(m)["_parameters"].values(), *dict_of(m)["_buffers"].values()
     return [x for x in parts if is_a(x, Tensor)]
 
 

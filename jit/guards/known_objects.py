@@ -1,6 +1,6 @@
 """Objects that a recorded call has met, sorted by origin: made by the function, passed to it, or there before."""
 
-from types import MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
@@ -107,7 +107,9 @@ class KnownObjects:
     def name_of(self, owner) -> str:
         if is_a(owner, type):
             return owner.__qualname__
-        return self.outside[id(owner)][1] if id(owner) in self.outside else getattr(owner, "__name__", type(owner).__name__)
+        if id(owner) in self.outside:
+            return self.outside[id(owner)][1]
+        return owner.__name__ if is_a(owner, (ModuleType, FunctionType)) else type(owner).__name__
 
     def lacked(self, owner, name) -> bool:
         """Return whether neither an object, when it was reached, nor its class had an attribute."""

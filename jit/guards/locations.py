@@ -19,7 +19,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain, follow
-from ..bytecode.user_code import dict_of, is_a
+from ..bytecode.user_code import dict_of, in_slot, is_a
 from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.numpy_scalars import NUMBERS, fixed, number_of
 from ..proxies.numpy_scalars import now as number_now
@@ -331,7 +331,7 @@ def load(owner, key, kind):
     if view is not None:
         return view.current(owner)
     if is_slot(owner, key):
-        return getattr(owner, key, MISSING)
+        return in_slot(class_attribute(type(owner), key), owner, MISSING)
     return held_in(owner, key)
 
 
@@ -387,16 +387,16 @@ def store(owner, key, kind, value):
         put_back(owner, value)
     elif kind == CONTEXT:
         owner.set(value)
-    elif isinstance(owner, type) and type(owner.__dict__.get(key)) is ThreadView:
+    elif is_a(owner, type) and type(owner.__dict__.get(key)) is ThreadView:
         owner.__dict__[key].hidden = value
-    elif isinstance(owner, type):
+    elif is_a(owner, type):
         type.__setattr__(owner, key, value)
     elif is_slot(owner, key):
         class_attribute(type(owner), key).__set__(owner, value)
     elif value is MISSING:
-        owner.__dict__.pop(key, None)
+        dict_of(owner).pop(key, None)
     else:
-        owner.__dict__[key] = value
+        dict_of(owner)[key] = value
     return before
 
 

@@ -51,7 +51,7 @@ class Snapshot(PartsExpectation):
         around = (*around, (container, self))
         self.circle: Itself | None = None
         self.items = tuple([snapshot(v, inputs, around) for v in self._values_of(container)])
-        is_fixed = isinstance(container, tuple) and not any(map(is_expectation, self.items))
+        is_fixed = issubclass(self.kind, tuple) and not any(map(is_expectation, self.items))
         self.itself = container if is_fixed else None       # a tuple of immutable values
 
     def _values_of(self, container):
@@ -260,7 +260,7 @@ def rule_of(container):
     """Return what a container does beside holding its items: how many it takes, or what makes those that are missing."""
     if type(container) in WITHOUT_RULE:
         return None
-    return next((rule.__get__(container) for base, rule in _RULES.items() if isinstance(container, base)), None)
+    return next((rule.__get__(container) for base, rule in _RULES.items() if issubclass(type(container), base)), None)
 
 
 def same_rule(container, rule) -> bool:
@@ -301,7 +301,7 @@ def is_item(owner, kind, key) -> bool:
     """Return whether a step from an object leads to an item of a container."""
     if kind == "item":
         return is_container(owner) or is_a(owner, tuple)
-    return is_a(owner, tuple) and key in getattr(owner, "_fields", ())
+    return is_a(owner, tuple) and key in getattr(type(owner), "_fields", ())
 
 
 def snapshot(value, inputs=None, around=()):

@@ -168,13 +168,13 @@ class DynamicAttributes:
         self._see_module(owner)
         if self._inputs.is_symbolic and not with_classes:
             self.writes.fix_numbers()          # code reads the values past the proxies
-        if isinstance(owner, Tensor):
+        if is_a(owner, Tensor):
             self._known.refuse(LISTED)
         elif self._known.parts.taken.is_apart(owner):
             self._known.parts.taken.takes_all(owner)
         elif self._known.existed(owner):
             self.add_names(owner, with_classes)
-        if isinstance(owner, Module):
+        if is_a(owner, Module):
             self._reads.module_reads.update([(id(owner), name) for name in attributes_of(owner)])
 
     def _see_module(self, owner):
@@ -373,10 +373,10 @@ class TensorAttributes:
     def add_number(self, value):
         """Note that code takes the number by which Python tells a value from others, `id(value)`. A tensor that may be another
         one at each call counts by it."""
-        if isinstance(value, tuple):
+        if is_a(value, tuple):
             for v in value:
                 self.add_number(v)
-        if isinstance(value, Tensor) and self._is_changing(value):
+        if is_a(value, Tensor) and self._is_changing(value):
             _counts_by_number(value)
         elif self._known.parts.taken.is_apart(value):
             self._known.parts.taken.needs_itself(value)

@@ -16,7 +16,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import MISSING, static_attribute
 from ..bytecode.stack import instructions_of, of_code
-from ..bytecode.user_code import dict_of, has_dict, is_instance, is_library_data, is_own, is_user_defined
+from ..bytecode.user_code import dict_of, has_dict, is_a, is_instance, is_library_data, is_own, is_user_defined
 from ..errors.errors import FirstTimeError
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import CONTAINERS, looks_like, snapshot
@@ -71,9 +71,10 @@ def _descriptors(kind: Any) -> dict:
 def _value_of(x, name) -> Any:
     """Return an attribute of an object, or MISSING if it has none of its own now."""
     try:
-        if has_dict(x) and not hasattr(type(static_attribute(type(x), name)), "__set__"):
-            return dict_of(x).get(name, MISSING)
-        return getattr(x, name)
+        found: Any = static_attribute(type(x), name)
+        if hasattr(type(found), "__set__"):
+            return found.__get__(x, type(x))        # (unlike `getattr`, past a user's `__getattribute__`)
+        return dict_of(x).get(name, MISSING) if has_dict(x) else getattr(x, name)
     except Exception as error:
         if is_interrupt(error, of_user=True):
             raise
@@ -112,7 +113,7 @@ class LibraryAttributes:
             self._add(value, self._names)
             if self._sets_any:
                 self.sets_all(value)
-            elif isinstance(value, BaseException) or (isinstance(value, np.dtype) and value.names is not None):
+            elif is_a(value, BaseException) or (is_a(value, np.dtype) and value.names is not None):
                 self.acts(value)
 
     def code_sets(self, names):

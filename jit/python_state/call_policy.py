@@ -326,7 +326,7 @@ class CallPolicy:
         for x in call.operands():
             if x is type:
                 self._kinds.passed_on(call)
-            if callable(x) and not isinstance(x, (type, Tensor, Module, types.FunctionType)) and stand_in_for(x) is None:
+            if callable(x) and not is_a(x, (type, Tensor, Module, types.FunctionType)) and stand_in_for(x) is None:
                 self._judge(call, x, None, {})
 
     def operated(self, operation: Operation):
@@ -528,13 +528,13 @@ class CallPolicy:
             return
         if is_own(kind.__module__):
             return
-        if isinstance(function, type) and issubclass(function, np.generic):
+        if is_a(function, type) and issubclass(function, np.generic):
             settle_values(args or ())
-        if isinstance(function, functools.partial) and kind.__call__ is functools.partial.__call__:
+        if is_a(function, functools.partial) and kind.__call__ is functools.partial.__call__:
             state: Any = function.__reduce__()[2]           # (subclasses may have attributes of these names)
             inner, first, named, *_ = state
             self._judge(call, inner, None if args is None else (*first, *args), {**named, **kwargs})
-        elif isinstance(function, type) or kind is types.FunctionType:
+        elif is_a(function, type) or kind is types.FunctionType:
             self._python(call, function, args, kwargs)
         elif kind in _DESCRIPTORS:
             if args:

@@ -5,7 +5,7 @@ from types import MethodType
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
-from ..bytecode.user_code import modules_below
+from ..bytecode.user_code import is_a, modules_below
 from ..errors.errors import DisturbedError, FirstTimeError, ReplacedError, TraceError
 from ..guards.absence import AbsentNames, AttributeNames, ClassNames
 from ..guards.class_entries import ClassMembers
@@ -126,7 +126,7 @@ class Finaliser:
         return [ModulesGuard(seen.values(), self._inputs, before, toggled, self._may_read)] if seen else []
 
     def _is_unread(self, t) -> bool:
-        if self._reads.by_name or not isinstance(t.owner, Module):
+        if self._reads.by_name or not is_a(t.owner, Module):
             return False
         return t.place in self._writes.modules.unread or not self._may_read(t.owner, t.key)
 

@@ -139,7 +139,7 @@ class Reachable:
             self.attributes.add_module_class(type(new))
             for question in self.attributes.log.all():
                 self._answer_of_module(new, question.names)
-            for t in (*new._parameters.values(), *new._buffers.values()):
+            for t in (*dict_of(new)["_parameters"].values(), *dict_of(new)["_buffers"].values()):
                 self._tensors.add(t)
             for name, value in self._attributes_before(new):
                 if is_walked_anywhere(value):
@@ -195,7 +195,7 @@ class Reachable:
         if is_a(value, Module):
             self._remember(value)
             below = modules_below(value) if id(value) not in self._known.outside else ()
-            found += [(f"a hook of {type(m).__name__}", hook) for _, m in below for hook in m._hooks.objects()]
+            found += [(f"a hook of {type(m).__name__}", hook) for _, m in below for hook in dict_of(m)["_hooks"].objects()]
         if is_argument and (is_structure(value) or parts.taken.is_apart(value)):
             parts.add(value)
             names = parts.taken.fields[id(value)] if parts.taken.is_apart(value) else fields_of(value)
@@ -227,7 +227,7 @@ class Reachable:
     def takes_all(self, value, sets=False):
         """Guard all attributes of an object, for code that takes its `__dict__` or is not tracked; `sets`: and may set them."""
         self._known.parts.taken.takes_all(value)
-        if isinstance(value, Module):
+        if is_a(value, Module):
             self.attributes.query_all(value, False)
         if id(value) not in self._known.outside:
             return
@@ -359,7 +359,7 @@ class Reachable:
             return [(text, state[0]), (name, value.args), (name, value.keywords)]
         if type(value) in _BOUND and not is_a(value.__self__, (Module, types.ModuleType)):
             return [(text, value.__self__)]
-        if type(value) is types.MethodType and isinstance(value.__self__, Module):
+        if type(value) is types.MethodType and is_a(value.__self__, Module):
             self._remember(value.__self__)      # the method may return it, or its parts
             return []
         if type(value) is CACHED:

@@ -34,7 +34,7 @@ _IN_CLASSES = (*_METHODS, Tensor)
 
 def classes_above(cls, first) -> list:
     """Return the user classes in which `super(cls, first)` looks for attributes, in their order."""
-    order = (first if isinstance(first, type) else type(first)).__mro__
+    order = (first if is_a(first, type) else type(first)).__mro__
     return [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_user_defined(c)]
 
 
@@ -237,7 +237,7 @@ class ReadLog:
             if owner is None:
                 continue
             if owner is not classes[0]:         # one before it may get the name
-                lookup = Inheritance(first if isinstance(first, type) else type(first), tuple(classes), name)
+                lookup = Inheritance(first if is_a(first, type) else type(first), tuple(classes), name)
                 self.add_condition(ReadCondition(("super", id(lookup.cls), id(cls), name), lookup, owner,
                                                  f"the class of super().{name}"))
             if known_in_class(owner, name):
@@ -300,7 +300,7 @@ class ReadLog:
 
     def add_own(self, owner, name, text):
         """Guard that an object keeps an attribute that its class has, too."""
-        is_compared = isinstance(owner, (type, Module)) or self._known.parts.taken.is_apart(owner)
+        is_compared = is_a(owner, (type, Module)) or self._known.parts.taken.is_apart(owner)
         held = MISSING if is_compared else ClassEntry(type(owner), name)()
         if held is not MISSING and not hasattr(type(held), "__set__"):
             self.add_condition(ReadCondition.of(("own", id(owner), name), lambda: load(owner, name, "attr") is not MISSING,

@@ -20,10 +20,11 @@ from ...ir.weak_table import WeakTable
 from ...runtime.nn.base.hooks import store_again
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import MISSING
+from ..bytecode.user_code import dict_of, is_a
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import GIVEN
 from ..guards.exact_values import ByIdentity
-from ..guards.guards import Condition
+from ..guards.guards import Condition, module_attribute
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
 from ..guards.references import Held
 from ..guards.snapshot import Remade, looks_like, same_items
@@ -59,8 +60,8 @@ class Target:
         return id(self.owner), self.kind if self.kind in (EXTEND, WHOLE) else self.key
 
     def value(self):
-        if self.kind == "attr" and isinstance(self.owner, Module):
-            return getattr(self.owner, str(self.key), MISSING)
+        if self.kind == "attr" and is_a(self.owner, Module):
+            return module_attribute(self.owner, str(self.key))
         found = load(self.owner, self.key, self.kind)
         if found is MISSING and self.of_class and getattr(type(self.owner), str(self.key), MISSING) is self.was:
             return self.was
@@ -92,10 +93,10 @@ class Target:
         if self.kind == "attr":
             if value is self.value():       # guards compare a module again after each change
                 return
-            if isinstance(self.owner, Module):
+            if is_a(self.owner, Module):
                 store_again(Module.__setattr__ if self._is_past_setter else setattr, self.owner, str(self.key), value)
             elif self._is_past_setter:
-                vars(self.owner)[self.key] = value
+                dict_of(self.owner)[self.key] = value
             else:
                 setattr(self.owner, str(self.key), value)
         else:
@@ -117,10 +118,10 @@ class Target:
     @property
     def _is_past_setter(self) -> bool:
         """Return whether the write skips a user's `__setattr__`. Its effects are logged themselves, and replays store them."""
-        if isinstance(self.owner, Module):
+        if is_a(self.owner, Module):
             return type(self.owner).__setattr__ is not Module.__setattr__ and self.value() is not MISSING
-        return (type(self.owner).__setattr__ not in _SETTERS and not isinstance(self.owner, type)
-                and self.key in getattr(self.owner, "__dict__", ()))
+        return (type(self.owner).__setattr__ not in _SETTERS and not is_a(self.owner, type)
+                and self.key in dict_of(self.owner))
 
     @property
     def is_plain(self) -> bool:
@@ -128,7 +129,7 @@ class Target:
         if self.kind != "attr":
             return True
         kind = type(self.owner)
-        if isinstance(self.owner, Module):
+        if is_a(self.owner, Module):
             return kind.__setattr__ is Module.__setattr__ or self._is_past_setter
         found = getattr(kind, str(self.key), None)
         return (kind.__setattr__ in _SETTERS or self._is_past_setter) and (

@@ -17,7 +17,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
 from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
-from ..bytecode.user_code import attributes_of_module, is_a, is_user_defined, modules_below
+from ..bytecode.user_code import attributes_of_module, dict_of, is_a, is_user_defined, modules_below
 from ..errors.errors import REFUSED, FirstTimeError, RanMoreError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
@@ -146,7 +146,7 @@ class WriteLog:
     def _is_repeated(self, t, made) -> bool:
         """Return whether each call makes this write; raise if it cannot be repeated. Caches, and variables that are set now
         and then, may get any value: the next recording finds it there."""
-        is_identical = (id(t.owner) not in self._known.received or isinstance(t.owner, Module)
+        is_identical = (id(t.owner) not in self._known.received or is_a(t.owner, Module)
                         or type(t.owner).__eq__ is object.__eq__)
         if not (is_identical and t.is_plain):
             what = ("an attribute of an argument that is compared by value, or one that code of its class stores; return the "
@@ -242,8 +242,8 @@ def _plain_copy(container):
 
 
 def _items(container) -> list:
-    if isinstance(container, (set, SetContent)):
-        elements, layout = content_of_set(container) if isinstance(container, set) else container
+    if issubclass(type(container), (set, SetContent)):
+        elements, layout = content_of_set(container) if issubclass(type(container), set) else container
         return [layout, *map(id, elements)]
     base = base_of(type(container))
     return [tuple(map(id, item)) for item in dict.items(container)] if base is dict else list(map(id, base.__iter__(container)))
@@ -297,7 +297,7 @@ class ModuleWrites:
 
     def values(self) -> map:
         """Return the ids of the attributes of all modules that are known."""
-        return map(id, chain.from_iterable([m.__dict__.values() for m, _ in self._first.values()]))
+        return map(id, chain.from_iterable([dict_of(m).values() for m, _ in self._first.values()]))
 
     def modules(self) -> list:
         return [m for m, _ in self._first.values()]
@@ -345,7 +345,8 @@ class ModuleWrites:
         ran."""
         every = not self._names.isdisjoint(TABLES)
         return [m for m, before in self._first.values()
-                if every or not self._names.isdisjoint({*before, *_attributes(m), *m._parameters, *m._modules})]
+                if every or not self._names.isdisjoint(
+                    {*before, *_attributes(m), *dict_of(m)["_parameters"], *dict_of(m)["_modules"]})]
 
 
 _OUTSIDE_OF_CALLS = frozenset(("__init__", "extra_repr", "reset_parameters"))      # methods of layers
@@ -361,12 +362,13 @@ def _names_in_library(kind) -> frozenset:
 
 
 def _attributes(m) -> dict:
-    return {**attributes_of_module(m), **m._buffers}
+    return {**attributes_of_module(m), **dict_of(m)["_buffers"]}
 
 
 def _tables_of(m) -> tuple:
-    parts = [(name, id(v)) for table in (m._parameters, m._modules) for name, v in table.items()]
-    return parts, [*m._buffers], m._hooks.numbers()
+    own = dict_of(m)
+    parts = [(name, id(v)) for table in (own["_parameters"], own["_modules"]) for name, v in table.items()]
+    return parts, [*own["_buffers"]], own["_hooks"].numbers()
 
 
 def _besides(m, tables, written) -> tuple:

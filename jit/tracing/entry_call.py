@@ -19,6 +19,7 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor, class_for
 from ...runtime.state.mode import OPEN_PROFILES, Defaults, tls
 from ...runtime.state.structure import Structure
+from ..bytecode.user_code import is_a
 from ..guards.arg_pytree import NUMBER, ArrayArgument
 from ..guards.exact_values import ByIdentity, number_bits
 from ..guards.guard_code import tests_of
@@ -100,7 +101,7 @@ def _is_bound_by_sizes(entry) -> bool:
 
 
 def _is_leaf(x) -> bool:
-    return (isinstance(x, Tensor) and type(x) not in PARTS) or (type(x) is ArrayArgument and type(x.array) is np.ndarray)
+    return (is_a(x, Tensor) and type(x) not in PARTS) or (type(x) is ArrayArgument and type(x.array) is np.ndarray)
 
 
 class _Writer:
