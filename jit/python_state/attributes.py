@@ -158,6 +158,7 @@ class DynamicAttributes:
         """Guard that an object has, or has not, an attribute that may be missing."""
         self._see_module(owner)
         self._known.parts.taken.names.add(name)
+        self._reads.asks_for_fields(frozenset((name,)))
         if type(name) is str and self._known.existed(owner):
             self._add_name(owner, name)
         if is_a(owner, Module):

@@ -90,6 +90,7 @@ from .frames_apart import FramesApart
 from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
 from .reachable import Reachable
+from .read_log import IN_TEXTS
 from .repeated_warnings import OwnFilters
 from .stand_ins import (
     IS_ENABLED,
@@ -113,6 +114,7 @@ _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing
 _SET_STATE = frozenset(("__init__", "__setstate__", "__set_name__"))
 # Those that set an attribute whose name is an operand.
 _SETTERS = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
+_MAKE_TEXTS = (repr, ascii, format)
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -513,6 +515,8 @@ class CallPolicy:
             self._kinds.asked(call, args)
         function = real(function)
         kind = type(function)
+        if function is str or (kind is types.BuiltinFunctionType and any(function is f for f in _MAKE_TEXTS)):
+            self._reads.asks_for_fields(IN_TEXTS)
         if function is id or function is hash:
             self._reachable.takes_number(args)
         elif function is sys._getframe or function is inspect.currentframe:

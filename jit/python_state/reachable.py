@@ -97,6 +97,7 @@ class Reachable:
     def query(self, queries):
         """Take in the attribute queries of code that starts, for all objects that were reached."""
         attributes = self.attributes
+        self._reads.asks_for_fields(queries.names)
         question = attributes.log.add(queries)
         if question is not None:
             for value, text, _ in list(self._known.outside.values()):
@@ -221,7 +222,10 @@ class Reachable:
             self.add(text, value)
             found += _members_of(text, value)
         elif is_user_function(value):
+            self._reads.add_holder(value, types.FunctionType)
             found += self.add(text, value)
+        elif kind is types.MethodType and is_user_function(value.__func__):
+            self._reads.add_holder(value.__func__, types.FunctionType)
         return found
 
     def takes_all(self, value, sets=False):

@@ -28,6 +28,11 @@ from .ambient_state import condition_on
 HELD = "held"       # kind of the conditions on objects that classes hold
 LIBRARY = "library"     # kind of the conditions on objects of the standard library that are no data
 DATA = "data"       # kind of the conditions on objects of libraries that hold data
+# Attributes that classes and functions keep in C code, by their kind. Their dictionaries do not show a change.
+_FIELDS = {type: frozenset(("__name__", "__qualname__", "__module__", "__doc__", "__bases__", "__base__")),
+           types.FunctionType: frozenset(("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
+                                          "__code__"))}
+IN_TEXTS = frozenset(("__name__", "__qualname__", "__module__"))        # of them, those that texts of objects tell
 _METHODS = (types.FunctionType, staticmethod, classmethod, property)
 _IN_CLASSES = (*_METHODS, Tensor)
 
@@ -159,6 +164,8 @@ class ReadLog:
         self._behind: set = set()       # (class, name) of what is guarded behind attributes of objects
         self._kinds: dict = {}          # by id: (object that was reached, its class)
         self._classes: dict = {}        # by id: classes whose names are guarded, with their bases and metaclasses
+        self._fields: frozenset = frozenset()       # names of `_FIELDS` that code may read of any class or function
+        self._with_fields: dict = {}        # by id: classes and functions that were reached
         self._special: dict = {}        # ids of a class and of code -> (its names as a special method there, class, code)
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
@@ -221,7 +228,7 @@ class ReadLog:
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:
-            if is_a(owner, (type, types.ModuleType)) and not is_plain(value):      # (not followed as a whole)
+            if is_a(owner, (type, types.ModuleType, types.FunctionType)) and not is_plain(value):   # (not followed as a whole)
                 self._uses.apply({name: value})
                 self.walker.walk(f"{text}.{name}", value)
             self.guards[id(owner), chain] = Guard(
@@ -273,6 +280,26 @@ class ReadLog:
             for c in (*cls.__mro__, *type(cls).__mro__):
                 if is_user_defined(c) and ("class", id(c)) not in self.conditions:
                     self.conditions["class", id(c)] = ClassNames(c)
+                    self.add_holder(c, type)
+
+    def asks_for_fields(self, names):
+        """Note names that code may read of any class or function, among them some of `_FIELDS`."""
+        new = names - self._fields
+        self._fields |= new
+        for owner, kind in [*self._with_fields.values()] if new else ():
+            self._add_fields(owner, kind, new)
+
+    def add_holder(self, owner, kind):
+        """Note a class or function (`kind`) of the user's that is reached: it keeps its names in C code."""
+        if id(owner) not in self._with_fields:
+            self._with_fields[id(owner)] = owner, kind
+            self._add_fields(owner, kind, self._fields)
+
+    def _add_fields(self, owner, kind, names):
+        for name in names & _FIELDS[kind]:
+            value = read(owner, (("attr", name),))
+            if in_class(type(owner), name) is vars(kind)[name] and value is not MISSING:     # (else code of a metaclass)
+                self.add_attribute(owner.__qualname__, owner, name, value)
 
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""

@@ -48,7 +48,7 @@ from .finalize import Finaliser
 from .frames_apart import FINALISES, LOADS
 from .iterators import OutsideIterators
 from .reachable import Reachable
-from .read_log import ReadLog
+from .read_log import IN_TEXTS, ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
@@ -56,6 +56,10 @@ from .weak_references import WeakReferences
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _READ_ANY = frozenset(("__dict__", "format", "format_map"))         # code in C reads attributes for these
+# Functions that make texts of objects, some of them in the code of libraries: a name in code is enough.
+_MAKE_TEXTS = frozenset(("repr", "str", "ascii", "format", "format_map", "print", "pprint", "pformat", "dumps", "warn", "debug",
+                         "info", "warning", "error", "critical", "log", "exception", "substitute", "__repr__", "__str__",
+                         "__format__"))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
@@ -271,6 +275,8 @@ class Tracker:
         self.known.compares = self.known.compares or asks_identity(code)
         self.contents.tells_methods = self.contents.tells_methods or tells_apart(code)
         self.tensors.named(code.co_names)
+        if makes_text(code) or not _MAKE_TEXTS.isdisjoint(code.co_names):
+            self.reads.asks_for_fields(IN_TEXTS)
         if makes_text(code):
             for state in states_of_text(code):
                 self.reads.add_condition(state)
