@@ -7,7 +7,7 @@ of that code starts, they are followed, and their values become guards.
 import re
 import types
 from dataclasses import dataclass
-from functools import cached_property
+from functools import _lru_cache_wrapper, cached_property
 from types import MemberDescriptorType, ModuleType
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from .stack import CONSTANTS, instructions_of, is_lookup, of_code, variables_of
 from .user_code import dict_of, has_library_methods, in_slot, is_a, is_own, is_user_code
 
+CACHED = _lru_cache_wrapper     # class of functions with a cache, which count their calls
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
 LENGTH_OF, ANY_OF = ((LENGTH, LENGTH),), ((LENGTH, ANY),)
@@ -343,7 +344,7 @@ def is_computed(owner, name) -> bool:
     elif type(found) is MemberDescriptorType:
         return is_user_function(getattr(kind, "__getattr__", None)) and in_slot(found, owner, MISSING) is MISSING
     elif isinstance(found, property):
-        return is_user_function(found.fget) or isinstance(found, ParametrizedTensor)
+        return is_user_function(found.fget) or type(found.fget) is CACHED or isinstance(found, ParametrizedTensor)
     elif _is_getter(found):
         return hasattr(type(found), "__set__") or name not in dict_of(owner)
     return isinstance(owner, type) and _is_getter(in_class(owner, name))
@@ -378,7 +379,8 @@ def computes_items(kind) -> bool:
     """Return whether Python code gives the items of objects of a class: the user's, or that of `UserDict`, `ChainMap` and the
     like, whose attributes are compared."""
     found = getattr(kind, "__getitem__", None)
-    return type(found) is types.FunctionType and (is_user_function(found) or has_library_methods(kind))
+    return type(found) is CACHED or (
+        type(found) is types.FunctionType and (is_user_function(found) or has_library_methods(kind)))
 
 
 def computed_at(root, steps) -> int | None:

@@ -1,8 +1,9 @@
 """Functions with `functools.lru_cache` that user code calls while it is recorded.
 
 A cached function runs once for one kind of arguments, and so do its writes. Each call of user code tells its arguments, so only
-the results that it gets are guarded, however many the cache holds. If a cached function gave results in calls that nobody saw,
-as those of C code, the next recording guards all that it holds.
+the results that it gets are guarded, however many the cache holds. Replays call the function again, which counts as a hit and
+makes its result the one that was used last. Calls that nobody saw, as those of C code, could not be made again: such a call is
+not replayed.
 """
 
 import ctypes
@@ -12,25 +13,27 @@ import types
 from operator import is_
 from typing import Any
 
-from ...ir.weak_table import WeakTable
 from ...runtime.core.tensor import Tensor
 from ...runtime.cpu.calls.call import knows_objects
-from ..bytecode.reads import MISSING
+from ..bytecode.reads import CACHED, MISSING
 from ..errors.errors import FirstTimeError
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import is_changeable, is_plain, snapshot
 from .attributes import TensorAttributes
 from .read_log import ReadLog
 
-CACHED = functools._lru_cache_wrapper
 _MOST_RESULTS = 256        # results that are compared to see that a cache was cleared, where all of them are guarded
 _POINTER = ~7           # of a reference (`guards/frames.py`)
-_called_unseen = WeakTable()        # by their ids: functions that gave results in calls that nobody saw
 
 
 def _cached_by(function) -> list:
     """Return what a cached function refers to, except for its attributes."""
     return [v for v in gc.get_referents(function) if v is not function.__dict__]
+
+
+def name_of(function) -> str:
+    """Return the name of a cached function; one around a partial or an object has none."""
+    return getattr(function, "__name__", "a cached function")
 
 
 def keys_of(function) -> list:
@@ -110,7 +113,7 @@ class Reached:
 
     misses, hits    of its cache when it was reached
     seen            count of calls since then that user code made, and that found their result
-    is_whole        whether all its results are guarded
+    is_whole        whether all its results are guarded, since code of users compares its arguments
     """
 
     def __init__(self, function):
@@ -122,7 +125,7 @@ class Reached:
         return self.function.cache_info().misses != self.misses
 
     def was_called_unseen(self) -> bool:
-        return not self.is_whole and self.function.cache_info().hits != self.hits + self.seen
+        return self.function.cache_info().hits != self.hits + self.seen
 
 
 class FunctionCaches:
@@ -150,30 +153,31 @@ class FunctionCaches:
         if known is None:
             known = self._reached[id(function)] = Reached(function)
             self._codes.add(getattr(function.__wrapped__, "__code__", None))
-            if _called_unseen.get(id(function)) is function:
-                self._guard_all(known)
         return known
 
-    def called(self, function, args, kwargs):
-        """Note a call by user code, or with unknown arguments (None) a function that it passes on."""
+    def called(self, function, args, kwargs) -> bool:
+        """Note a call by user code, or with unknown arguments (None) a function that it passes on. Return whether each replay
+        has to make the call."""
         known = self.meet(function)
-        if known.is_whole:
-            return
-        key = None if args is None else known.results.key(args, kwargs)
+        if args is None:
+            return False
+        key = known.results.key(args, kwargs)
         if key is None:
             self._guard_all(known)
-            return
+            known.seen += 1
+            return True
         result = known.results.result(key)
         if result is MISSING:       # the call will run the function
-            return
+            return False
         known.seen += 1
-        results, name = known.results, function.__name__
+        results, name = known.results, name_of(function)
         self._reads.add_condition(ReadCondition(
             ("cache", id(function), id(result), key), lambda: results.result(key) is result, True,
             f"whether {name}() has kept its results"))
         for x in (*args, *kwargs.values()):
             self._tensors.add(x)        # another argument gives another result
         self._guard(name, result)
+        return True
 
     def _guard(self, name, result):
         """Guard what a function gave."""
@@ -187,14 +191,16 @@ class FunctionCaches:
 
     def _guard_all(self, known):
         """Guard all that a function has kept."""
+        if known.is_whole:
+            return
         function, results, known.is_whole = known.function, results_of(known.function), True
         self._reads.add_condition(ReadCondition(
             ("cache", id(function)), _kept_by(function, results[:_MOST_RESULTS]), True,
-            f"whether {function.__name__}() has kept its results"))
+            f"whether {name_of(function)}() has kept its results"))
         for v in keys_of(function):
             self._tensors.add(v)
         for v in results:
-            self._guard(function.__name__, v)
+            self._guard(name_of(function), v)
 
     def was_filled(self, condition) -> bool:
         """Return whether a condition is on the results of a cached function, to which this call has added some."""
@@ -206,14 +212,13 @@ class FunctionCaches:
 
     def check(self):
         """Raise if this call filled a cache: later calls find a result there, and read nothing of its sources. Raise, too, if
-        not all results that it got were guarded."""
+        it got results in calls that replays could not make."""
         for known in self._reached.values():
-            name = known.function.__name__
+            name = name_of(known.function)
             if known.missed():
                 raise FirstTimeError(f"{name}() was run to fill its cache, which a recording cannot repeat")
             if known.was_called_unseen():
-                _called_unseen[id(known.function)] = known.function
-                raise FirstTimeError(f"{name}(), which has a cache, was called by code in C")
+                raise FirstTimeError(f"{name}(), which has a cache and counts its calls, was called by code in C")
 
 
 def _kept_by(function, results):

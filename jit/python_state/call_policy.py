@@ -36,7 +36,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import Defaults, set_default_dtype, tls
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES, method_called
-from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
+from ..bytecode.reads import ARGUMENT, CACHED, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import instructions_of, position_of
 from ..bytecode.user_code import (
     LIBRARIES,
@@ -46,6 +46,7 @@ from ..bytecode.user_code import (
     is_own,
     is_user_defined,
     is_user_module,
+    module_of_class,
     object_of,
 )
 from ..bytecode.uses import ADDED
@@ -62,7 +63,7 @@ from ..proxies.numpy_scalars import now
 from ..proxies.threads import is_alone, is_service, mapped
 from ..side_effects.contents import ContainerLog
 from .ambient_state import comparable, reads_clock, states_of_call, states_of_module
-from .cached_functions import CACHED
+from .cached_functions import name_of
 from .call_events import Called, Operation, call_events
 from .call_rules import (
     CONTENT,
@@ -528,7 +529,10 @@ class CallPolicy:
         elif args:
             self._by_name(call, function, args)
         if kind is CACHED:
-            self._reachable.caches.called(function, args, kwargs)
+            recorder: Any = tls.m.recorder
+            is_repeated = self._reachable.caches.called(function, args, kwargs)
+            if is_repeated and recorder.repeats_messages and not is_own(module_of_class(function)):
+                _repeat(recorder, name_of(function), function, args, kwargs)
             return
         if is_own(kind.__module__):
             return
@@ -613,6 +617,9 @@ class CallPolicy:
         """Decide about a call of a method of an object; `is_stored` tells whether the call finds it bound already."""
         kind: Any = type(receiver)
         if is_a(receiver, (Tensor, Module)) or is_own(kind.__module__):
+            return
+        if kind is CACHED and name == "__call__":
+            self._judge(call, receiver, args, kwargs)
             return
         if kind is ContextVar:
             self._contexts.called(receiver, name, call.line)

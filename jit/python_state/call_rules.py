@@ -174,6 +174,7 @@ _FUNCTIONS: dict = {
     "zoneinfo": _table(HOST="reset_tzpath ZoneInfo.clear_cache"),
     "weakref": _table(REFUSED="finalize getweakrefcount getweakrefs"),
     "concurrent": _table(REFUSED="wait as_completed"),
+    "functools": _table(READS="_lru_cache_wrapper.cache_info", HOST="_lru_cache_wrapper.cache_clear"),
     "importlib.metadata": _table(READS="version"),
     "importlib": _table(HOST="invalidate_caches", READS="find_loader", REFUSED="reload"),
     "re": _table(HOST="purge"),

@@ -18,7 +18,7 @@ import numpy as np
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE
-from ..bytecode.reads import is_user_function, key_text
+from ..bytecode.reads import CACHED, is_user_function, key_text
 from ..bytecode.user_code import (
     attributes_of,
     attributes_of_module,
@@ -43,7 +43,7 @@ from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .attributes_of_libraries import LibraryAttributes
-from .cached_functions import CACHED, FunctionCaches
+from .cached_functions import FunctionCaches
 from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators, is_library_iterator
 from .read_log import ReadLog, registry_condition

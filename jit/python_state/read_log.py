@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.interrupts import is_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, MISSING, Chain, in_class, static_attribute
+from ..bytecode.reads import ARGUMENT, CACHED, MISSING, Chain, in_class, static_attribute
 from ..bytecode.user_code import dict_of, has_dict, is_a, is_own, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
 from ..guards.class_entries import ClassEntry, ClassMembers, Inheritance, owner_among
@@ -372,6 +372,8 @@ class ReadLog:
         elif type(value) is types.FunctionType and is_user_defined(value):
             self.conditions.setdefault(id(value), FunctionGuard(value))
             self.add_condition(registry_condition(value))
+        elif type(value) is CACHED:
+            self.walker.walk("a cached function", value)
 
     def add_library(self, text, value):
         """Guard the content of an object of the standard library, whose code is not tracked."""

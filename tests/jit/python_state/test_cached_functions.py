@@ -55,6 +55,7 @@ USES = {        # expressions that give a Kept; `get` is a cached function, `net
     "in a helper": "(lambda n: get(n))(2)",
     "an unhashable default": "other(Equal(2))",
 }
+UNSEEN = ("by map", "by sorted", "a property", "an item")       # by code in C, whose calls replays could not make again
 CHANGES = {     # what happens between calls
     "nothing": "",
     "an attribute": "kept.rate = 5.0",
@@ -109,7 +110,7 @@ def test_used_results_are_guarded(use, limit, typed):
         want, _ = life(lambda f: f, USES[use], change, limit, typed)
         got, traced = life(jit.trace, USES[use], change, limit, typed)
         assert got == want, name
-        assert traced.stats()["compiles"] >= 1
+        assert traced.stats()["compiles"] >= 1 or use in UNSEEN
 
 
 @pytest.mark.parametrize("limit", [None, 1 << 16])
@@ -146,13 +147,89 @@ def test_what_is_not_used_costs_nothing(limit, monkeypatch):
     assert work(8) == work(32)
 
 
-def test_calls_that_nobody_saw_guard_all_results():
-    """If code in C calls a cached function, the next call is recorded with guards on all its results."""
+def test_calls_that_nobody_saw_are_not_replayed():
+    """If code in C calls a cached function, nothing tells with which arguments."""
     get = functools.lru_cache(None)(Kept)
     for n in range(4):
         get(n)
-    call = get.__call__
-    traced = jit.trace(lambda x: x * call(2).rate)
+    traced = jit.trace(lambda x: x * sum([kept.rate for kept in map(get, [2])]))
     assert [traced(ingot.ones(1)).item() for _ in range(3)] == [2.0] * 3
     get(2).rate = 8.0
-    assert traced(ingot.ones(1)).item() == 8.0 and traced.stats()["compiles"] == 2
+    assert traced(ingot.ones(1)).item() == 8.0 and traced.stats()["compiles"] == 0
+
+
+COUNTED = {         # what a traced function makes of x: `get` and `other` are cached functions, `net` has some
+    "one call": "x * get(2)",
+    "two calls": "x * get(2) + get(3)",
+    "in another order": "x * get(3) + get(2) + get(3)",
+    "an argument": "x * get(n)",
+    "by name": "x * get(n=2)",
+    "more arguments": "x * get(2, 3)",
+    "a method": "x * net.method(2)",
+    "a property": "x * net.computed",
+    "a property of an item": "x * sum([one.computed for one in [net]])",
+    "an item": "x * net[2]",
+    "by map": "x * sum(map(get, [2, 3]))",
+    "by max": "x * max([2, 3], key=get)",
+    "by its __call__": "x * get.__call__(2)",
+    "by partial": "x * functools.partial(get, 2)()",
+    "a float": "x * get(float(2))",
+    "code that compares": "x * get(key)",
+    "a new object": "x * get(Key(3))",
+    "an object": "x * other(net)",
+    "a loop": "x * sum([get(q) for q in range(4)])",
+    "its counts": "x * get.cache_info().hits",
+    "its size": "x * get(2) * get.cache_info().currsize",
+}
+COUNTING = """
+@functools.lru_cache(size, typed)
+def get(n, *more):
+    log.append(n)
+    return 2.0
+other = functools.lru_cache(size)(lambda q: 1.0)
+class Key:
+    def __init__(self, n): self.n = n
+    def __hash__(self): return hash(self.n)
+    def __eq__(self, q): return self.n == q.n
+class Net:
+    computed = property(functools.lru_cache(size)(lambda self: 2.0))
+    method = functools.lru_cache(size)(lambda self, n: 2.0 * n)
+    __getitem__ = functools.lru_cache(size)(lambda self, n: 2.0 * n)
+net, key = Net(), Key(3)
+cached = get, other, Net.computed.fget, Net.method, Net.__getitem__
+def fn(x, n): return {use}
+"""
+
+
+@pytest.mark.parametrize("size", [None, 1, 2, 128])
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("use", COUNTED)
+def test_replays_count_as_eager_calls(use, typed, size):
+    """Hits and misses, and which results are dropped from a small cache, are those of eager code."""
+    def life(wrap):
+        log: list = []
+        space = {"functools": functools, "size": size, "typed": typed, "log": log, "__name__": "user_of_caches"}
+        exec(COUNTING.format(use=COUNTED[use]), space)
+        fn, found = wrap(space["fn"]), []
+        for i in range(8):
+            for n in ((), (1,), (7,))[(i == 5) + 2 * (i == 6)]:
+                space["get"](n)
+            found.append((fn(ingot.ones(1), 2).item(), [f.cache_info() for f in space["cached"]], [*log]))
+        return found
+
+    assert life(jit.trace) == life(lambda f: f)
+
+
+def test_replays_clear_a_cache():
+    get = functools.lru_cache(Kept)
+
+    def fn(x):
+        get.cache_clear()
+        return x * 2
+
+    traced = jit.trace(fn)
+    for n in range(6):
+        if n > 2:           # (a cache that is empty is cleared by the recorded call, too)
+            get(n)
+        traced(ingot.ones(1))
+        assert get.cache_info().currsize == 0
