@@ -92,6 +92,7 @@ def test_an_answer_that_changes_between_calls_is_noticed(read, kind):
         check(KINDS[kind], lambda p, x: (READS[read](p), x * 2), change, name)
 
 
+@pytest.mark.filterwarnings("default:.*(computed before the call|never used); call backward")
 @pytest.mark.drawn(16)
 @pytest.mark.parametrize(("read", "kind"), ROWS)
 def test_an_answer_that_the_function_changes_itself_is_noticed(read, kind):

@@ -43,7 +43,7 @@ def _code_of_finalisers(tree):
 def test_no_object_on_the_way_of_a_replay_has_a_finaliser_in_python():
     found = {}
     for path in (p for room in ON_THE_WAY for p in (ROOT / room).rglob("*.py")):
-        code = sorted(set(_code_of_finalisers(ast.parse(path.read_text()))))
+        code = sorted(set(_code_of_finalisers(ast.parse(path.read_text(encoding="utf-8")))))
         if code:
             found[path.relative_to(ROOT).as_posix()] = code
     assert found.keys() == NOT_IN_A_REPLAY.keys(), found

@@ -109,6 +109,7 @@ def lives(function, make, keeps: bool) -> tuple:
     return alive, argument() is not None, array() is not None
 
 
+@pytest.mark.filterwarnings("default:.*(computed before the call|never used); call backward")
 @pytest.mark.parametrize("kind", ARGUMENTS)
 @pytest.mark.parametrize("name", CALLS)
 def test_arguments_die_when_their_owner_lets_go(name, kind):
