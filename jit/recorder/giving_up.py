@@ -1,8 +1,18 @@
-"""Methods of the recorder that are told of an action before it, and refuse some."""
+"""Recordings that end before the call does: what comes then, no trace could repeat, but eager code can do it."""
 
 import functools
 
+from ...runtime.state.mode import tls
 from ..errors.errors import REFUSED, TraceError
+
+
+def give_up(recorder, reason: str):
+    """Let the rest of the call run unrecorded, as in eager code."""
+    if not recorder.may_end_early:
+        raise TraceError(REFUSED + reason)
+    if tls.m.recorder is recorder:
+        recorder.runs_as_it_is = reason
+        recorder.tracker.gives_up()
 
 
 def may_give_up(method):
@@ -18,6 +28,6 @@ def may_give_up(method):
             recorder = self._recorder
             if recorder.refuses:
                 raise
-            recorder.gives_up(str(error).removeprefix(REFUSED))
+            give_up(recorder, str(error).removeprefix(REFUSED))
 
     return told

@@ -18,7 +18,7 @@ from ..errors.errors import at
 from ..guards.frames import unprofiled
 from ..guards.guards import Condition
 from ..guards.state_guards import HistoryGuard, hooks_guard
-from .giving_up import may_give_up
+from .giving_up import give_up, may_give_up
 from .recording import LeafState, Link, Saved, is_shared, kind_of_gradient
 
 
@@ -219,7 +219,7 @@ class GradientLog:
                 if path:
                     self._recorder.guards.append(HistoryGuard(t, path))
         if left:
-            self._recorder.gives_up(_through_older(max(left, key=attrgetter("number"))))
+            give_up(self._recorder, _through_older(max(left, key=attrgetter("number"))))
 
     def _path_to_inputs(self, node) -> list:
         """Return the nodes from one back to leaves; none if a leaf is no input, or a node has hooks."""
@@ -238,7 +238,7 @@ class GradientLog:
         value = None if saved is None else saved.value
         r = self._recorder
         if value is None or value.owner is not r.builder:
-            self._recorder.gives_up(_through_older(node))
+            give_up(self._recorder, _through_older(node))
             return
         if t._shared is not None and t._shared is saved.storage:        # users get it in the memory of the saved tensor
             cell, chain = saved.link.place
@@ -325,7 +325,7 @@ class GradientLog:
     def leaf_read(self, leaf: Leaf):
         state = self.leaves.get(id(leaf))
         if state is None:
-            self._recorder.gives_up(f"backward{at(user_line())} reaches a tensor that the function never used; call backward() "
+            give_up(self._recorder, f"backward{at(user_line())} reaches a tensor that the function never used; call backward() "
                                     "in the same traced function as the forward pass, or outside of it")
             return
         if not state.was_set:

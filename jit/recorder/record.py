@@ -131,6 +131,8 @@ class Recorder:
     differentiates = True     # whether the backward of results is recorded, for a backward after the call
     repeats_messages = True   # whether warnings, log records and progress bars come at each replay
     takes_parts = True        # whether operators on DTensors are recorded as those on this process's parts
+    refuses = True            # whether an action that no trace repeats raises, where the call has not ended yet
+    may_end_early = True      # whether the rest of a call may run unrecorded
     fixes_weights = False     # whether Python may read captured tensors, since they stay as they are
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
@@ -153,7 +155,6 @@ class Recorder:
         self.tracker: Any = None                 # observer of Python's side of the run
         self.first_time = ""                     # what this call does, and no later one
         self.runs_as_it_is = ""                  # what the run does that no trace repeats
-        self.refuses = True                      # whether an error tells so, if the call has not ended yet
 
     @property
     def contents(self) -> Any:
@@ -362,12 +363,6 @@ class Recorder:
     def refuse(self, what: str, instead: str, line=None):
         """Raise for an action that is not recorded."""
         raise TraceError(f"this function cannot be traced: {what}{at(line or user_line())}; {instead}")
-
-    def gives_up(self, reason: str):
-        """Let the rest of the call run unrecorded, as in eager code, where no trace could repeat what comes now."""
-        if tls.m.recorder is self:
-            self.runs_as_it_is = reason
-            self.tracker.gives_up()
 
     def permits(self, action: str, t: Tensor | None = None) -> bool:
         """Return whether this kind of recording repeats an action: "data", "host", "print", "random", "schedule step" or

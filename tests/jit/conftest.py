@@ -1,6 +1,7 @@
 """Exports of these tests check their files in forks of a process that has imported ingot already. Programs that change numpy's
 settings leave them as they were."""
 
+import gc
 import types
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import prepared_process
 from ingot.jit.exporting.file import cross_compile, writer
+from ingot.runtime.state.collector import CALLBACK
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +17,14 @@ def settings_of_numpy_stay():
     before = np.geterr()
     yield
     np.seterr(**before)
+
+
+@pytest.fixture
+def no_callbacks_of_others():
+    """A recording around callbacks of the collector that come before ingot's, as that of hypothesis does, puts it first."""
+    before, gc.callbacks[:] = [*gc.callbacks], [CALLBACK]
+    yield
+    gc.callbacks[:] = before
 
 
 @pytest.fixture(scope="session", autouse=True)

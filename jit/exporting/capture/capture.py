@@ -232,7 +232,7 @@ class _Limits:
 class _ExportRecorder(Recorder):
     """Recorder that refuses actions which an exported model cannot repeat."""
 
-    differentiates = repeats_messages = False
+    differentiates = repeats_messages = may_end_early = False
     fixes_weights = True
 
     def __init__(self, known, name, scope, state, calls, failures):
@@ -287,9 +287,6 @@ class _ExportRecorder(Recorder):
         raise ExportError(f"how many rounds while_loop does{at(user_line())} depends on the arguments, and an exported model "
                           "has no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as "
                           "it is what is done")
-
-    def gives_up(self, reason):
-        raise ExportError(f"this function cannot be exported: {reason}")
 
     def permits(self, action, t=None):
         """Report an action that an exported model cannot repeat, and return False."""

@@ -368,6 +368,7 @@ def test_handlers_and_callbacks_are_as_they_were(change, fn):
         signal.signal(signal.SIGUSR1, handler)
 
 
+@pytest.mark.usefixtures("no_callbacks_of_others")
 def test_no_callback_sees_another_list_unless_a_collection_ends():
     """The list changes for callbacks that come after a recording's alone, and only while these run."""
     seen: dict = {"start": set(), "stop": set(), "line": set()}

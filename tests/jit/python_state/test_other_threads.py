@@ -54,6 +54,7 @@ def _results(path) -> list:
     return [text.getvalue(), logged, [str(w.message) for w in caught], files, numbers]
 
 
+@pytest.mark.usefixtures("no_callbacks_of_others")
 def test_another_thread_finds_methods_of_classes_and_results_as_they_are(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("text")
@@ -86,6 +87,7 @@ def test_another_thread_finds_methods_of_classes_and_results_as_they_are(tmp_pat
     assert _differences(values, before) == [] and _differences(_values(), before) == []
 
 
+@pytest.mark.usefixtures("no_callbacks_of_others")
 def test_a_thread_that_looks_all_the_time_never_sees_a_difference(tmp_path):
     """A recording changes nothing that others can see: no stand-in has a name."""
     path = tmp_path / "a.txt"

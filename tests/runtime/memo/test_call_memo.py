@@ -6,7 +6,6 @@ import threading
 import warnings
 import weakref
 import zlib
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -14,9 +13,8 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot.ir import config
-from ingot.ir.doors import Leaving, door
-from ingot.ir.errors import ShapeError
-from ingot.ir.tracebacks import left
+from ingot.ir.doors import Leaving
+from ingot.ir.errors import IngotError, ShapeError
 from ingot.runtime.api import load_rest
 from ingot.runtime.api.register.register import FUNCTIONS
 from ingot.runtime.core.tensor import Tensor
@@ -234,12 +232,17 @@ def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dty
 
 
 def without_memo(fn):
-    """Return the function behind a memo, with the door of the public one: `grid_sampler` names itself, not `grid_sample`."""
-    general = fn.__wrapped__
-    copy = FunctionType(general.__code__, general.__globals__, fn.__name__, general.__defaults__, general.__closure__)
-    copy.__kwdefaults__, copy.__module__ = general.__kwdefaults__, "ingot"
-    leaving = next((constant for constant in fn.__code__.co_consts if type(constant) is Leaving), left)
-    return door(copy, leaving)
+    """Return the function behind a memo, with errors as those of the public one: `grid_sampler` names itself, not
+    `grid_sample`."""
+    def call(*args, **keywords):
+        try:
+            return fn.__wrapped__(*args, **keywords)
+        except IngotError as error:
+            for leaving in [constant for constant in fn.__code__.co_consts if type(constant) is Leaving]:
+                leaving.change(error.with_traceback(None), leaving.name)
+            raise
+
+    return call
 
 
 # The contents of the memo.
