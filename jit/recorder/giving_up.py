@@ -1,6 +1,7 @@
 """Recordings that end before the call does: what comes then, no trace could repeat, but eager code can do it."""
 
 import functools
+from typing import Any
 
 from ...runtime.state.mode import tls
 from ..errors.errors import REFUSED, TraceError
@@ -10,7 +11,8 @@ def give_up(recorder, reason: str):
     """Let the rest of the call run unrecorded, as in eager code."""
     if not recorder.may_end_early:
         raise TraceError(REFUSED + reason)
-    if tls.m.recorder is recorder:
+    of_thread: Any = tls.m.recorder
+    if of_thread is recorder:
         recorder.runs_as_it_is = reason
         recorder.tracker.gives_up()
 
