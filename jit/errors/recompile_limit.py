@@ -27,6 +27,7 @@ still makes all costs zero.
 
 import re
 import time
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
@@ -94,8 +95,8 @@ class ChangingReasons:
 
 
 class Recordings:
-    """Recordings of one function by the kind of reason for them: useless ones in a row, of which `unused` has the templates of
-    the latest ones, and all. Those without a kind are the first one, and those that make a number an input."""
+    """Recordings of one function by the kind of reason for them: useless ones in a row, of which `unused` refers to the
+    templates of the latest ones, and all. Those without a kind are the first one, and those that make a number an input."""
 
     def __init__(self):
         self._count, self._of_no_kind, self._seconds, self._warm_ups = 0, 0, 0.0, 0
@@ -112,7 +113,7 @@ class Recordings:
             self.end_row()
         self._kind, self.in_a_row = kind or self._kind, self.in_a_row + 1
         if template is not None:
-            self.unused = [*self.unused[1 - PATIENCE:], template]
+            self.unused = [*self.unused[1 - PATIENCE:], weakref.ref(template)]
 
     def without_use(self, kind: str, seconds: float, looks: int, warms_up: bool = False) -> str:
         """Count a recording, the last of so many calls that were recorded or replayed. Return how often was recorded without
@@ -395,6 +396,6 @@ class RecompileLimit:
 
     def replayed(self, template):
         """Note a replay that led to a template."""
-        if any(template is t for t in self.recordings.unused):
+        if any(template is unused() for unused in self.recordings.unused):
             self.recordings.end_row()
             self._pause = self._pause_end = 0

@@ -14,7 +14,7 @@ from ..bytecode.reads import static_attribute
 from ..bytecode.user_code import dict_of, is_a
 from ..proxies.threads import own_names
 from .guards import Condition
-from .references import Held
+from .references import Held, Reference, is_passed
 
 IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
 
@@ -101,14 +101,19 @@ class ObjectClasses(Condition):
     """Objects have the classes that they had, by which operations and attributes are looked up."""
 
     def __init__(self, found: list):
-        self.objects, self.classes = tuple([x for x, _ in found]), [kind for _, kind in found]
-        self.identity = "classes of objects", tuple(map(id, self.objects))
+        self.objects = tuple([x for x, _ in found if not is_passed(x)])
+        self.passed = tuple([Reference(x) for x, _ in found if is_passed(x)])
+        self.classes = [kind for x, kind in found if not is_passed(x)] + [kind for x, kind in found if is_passed(x)]
+        self.identity = "classes of objects", tuple([id(x) for x, _ in found])
+
+    def all_objects(self) -> list:
+        return [*self.objects, *[reference() for reference in self.passed]]
 
     def holds(self) -> bool:
-        return all(map(is_, map(type, self.objects), self.classes))
+        return all(map(is_, map(type, self.all_objects()), self.classes))
 
     def __str__(self):
-        both = [(kind, type(x)) for x, kind in zip(self.objects, self.classes)]
+        both = [(kind, type(x)) for x, kind in zip(self.all_objects(), self.classes)]
         was, now = next((pair for pair in both if pair[0] is not pair[1]), both[0])
         return f"an object of the class {was.__qualname__} is now one of {now.__qualname__}"
 

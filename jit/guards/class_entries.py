@@ -128,9 +128,12 @@ _FEW = 3        # objects whose classes are compared one by one
 
 
 def _tests_of_kinds(guard: ObjectClasses, name) -> list:
-    if len(guard.objects) <= _FEW:
-        return [f"type({name(x)}) is {name(kind)}" for x, kind in zip(guard.objects, guard.classes)]
-    return [f"[*map(type, {name(guard.objects)})] == {name(guard.classes)}"]
+    count = len(guard.objects)
+    if count > _FEW:
+        tests = [f"[*map(type, {name(guard.objects)})] == {name(guard.classes[:count])}"]
+    else:
+        tests = [f"type({name(x)}) is {name(kind)}" for x, kind in zip(guard.objects, guard.classes)]
+    return tests + [f"type({name(r.of)}()) is {name(kind)}" for r, kind in zip(guard.passed, guard.classes[count:])]
 
 
 def _is_an_entry(read, expected) -> bool:

@@ -8,7 +8,9 @@ import datetime
 import decimal
 import enum
 import struct
+import weakref
 from dataclasses import fields
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,32 @@ class ByIdentity:
 
     def __repr__(self):
         return f"<{type(self.value).__name__}>"
+
+
+class ByReference(ByIdentity):
+    """Argument in a key that is kept: it equals the object itself and its `ByIdentity` for as long as that lives. Methods are
+    equal if they are bound to one object."""
+
+    __slots__ = ("_number", "_of")
+
+    def __init__(self, value, number):
+        self._of = weakref.WeakMethod(value) if type(value) is MethodType else weakref.ref(value)
+        self._number = number
+
+    @property
+    def value(self):        # type: ignore[override]
+        """The object, or what nothing else is if that is gone."""
+        found = self._of()
+        return self if found is None else found
+
+    def __eq__(self, other):
+        found = self._of()
+        if type(found) is MethodType:
+            return found == (other.value if isinstance(other, ByIdentity) else other)
+        return found is not None and (other is found or (isinstance(other, ByIdentity) and other.value is found))
+
+    def __hash__(self):
+        return self._number
 
 
 class ByContent(ByIdentity):

@@ -21,7 +21,7 @@ from .class_entries import ClassTests, check_of
 from .expectation import is_expectation
 from .guards import FunctionGuard, Guard, StructureCondition, StructureTests
 from .locations import SameAs, is_slot
-from .references import plain_module
+from .references import Reference, is_passed, plain_module
 from .snapshot import Snapshot
 
 
@@ -150,9 +150,12 @@ def _attribute(start: str, key: str) -> str:
 
 
 def _name(names, known, value) -> str:
-    """Return the name of an object, which `known` has by its id; guards of one structure get the same names."""
+    """Return an expression for an object, which `known` has by its id; guards of one structure get the same ones."""
     name = known.get(id(value))
     if name is None:
         name = known[id(value)] = f"o{len(names)}"
-        names[name] = plain_module(value)       # (a traced module holds this code)
-    return name
+        if is_passed(value):
+            names[name], known[id(value)] = Reference(value).of, f"{name}()"
+        else:
+            names[name] = plain_module(value)       # (a traced module holds this code)
+    return known[id(value)]

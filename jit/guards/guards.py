@@ -96,7 +96,7 @@ class Guard(Location, Condition):
         return self.is_method is other.is_method and super().covers(other)
 
     def changed_values(self) -> list:
-        return changed_values_in(Location(self.chain, self.root), self.expected, self.value())
+        return changed_values_in(self.along(self.chain.steps), self.expected, self.value())
 
     def __str__(self):
         where = f" (read in {self.where})" if self.where else ""
@@ -119,9 +119,8 @@ def changed_values_in(place, expected, now) -> list:
         return changed_values_in(place, expected.expected, now) if expected.is_it(now) else []
     is_snapshot = is_a(expected, Snapshot)
     if expected.base in (expected.kind, tuple) if is_snapshot else issubclass(type(expected), PartsExpectation):
-        chain = place.chain
-        parts = [((*chain.steps, (expected.step, key)), before, v) for key, before, v in expected.differing(now)]
-        return _changed_values_in_all([(Location(chain._replace(steps=steps), place.root), *both) for steps, *both in parts])
+        parts = [((*place.chain.steps, (expected.step, key)), before, v) for key, before, v in expected.differing(now)]
+        return _changed_values_in_all([(place.along(steps), *both) for steps, *both in parts])
     is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = is_a(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
     return [ChangedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []
@@ -251,7 +250,7 @@ class ModulesGuard(StructureCondition):
         for m, state in self._living:
             now = self._state(m, {})
             both = {k: (state.get(k, MISSING), now.get(k, MISSING)) for k in {**state, **now}}
-            parts += [(Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), was, value)
+            parts += [(Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), Reference(m)), was, value)
                       for k, (was, value) in both.items() if not looks_like(value, was)]
         return _changed_values_in_all(parts)
 
@@ -370,6 +369,8 @@ def same_namespace(attributes: dict, owner) -> ReadCondition:
 
 class FunctionGuard(Condition):
     """A function has the same code and defaults; reloading replaces them in the same object."""
+
+    function = Held("function")
 
     def __init__(self, function):
         self.function, self.identity = function, ("function", id(function))

@@ -29,7 +29,7 @@ from ..proxies.threads import ThreadView, ThreadViews
 from .arg_pytree import TENSOR
 from .expectation import Expectation
 from .held_content import content_of, put_back
-from .references import Held, Reference
+from .references import Held, Reference, can_die
 
 MOST_LOCATIONS = 1024      # state inputs of one function
 # Kinds of locations beside "cell", "item" and "attr":
@@ -57,6 +57,12 @@ class Location:
     def root_id(self) -> int:
         held = self.__dict__["root"]
         return held.number if type(held) is Reference else id(held)
+
+    def along(self, steps) -> "Location":
+        """Return the location at the end of other steps from the same root, to be looked up for as long as that lives."""
+        root = self.__dict__["root"]
+        is_object = self.chain.root == ARGUMENT and type(root) is not Reference and can_die(root)
+        return Location(self.chain._replace(steps=steps), Reference(root) if is_object else root)
 
     def value(self):
         """Return the current value; of a method its function."""

@@ -10,12 +10,15 @@ from ...runtime.nn.base.parameter import UninitializedTensorMixin
 from ...runtime.optim.optimizer import all_hooks
 from .guards import Condition, ReadCondition, StructureCondition
 from .memory_order import layout_of
+from .references import Held, reference_to
 
 _array_of, _history_of = attrgetter("_a"), attrgetter("_node.__class__")
 
 
 class GroupsGuard(Condition):
     """Groups of an optimizer and their parameters: plain lists, which anybody may change."""
+
+    optimizer = Held("optimizer")
 
     def __init__(self, optimizer):
         self.optimizer, self.identity = optimizer, ("groups", id(optimizer))
@@ -35,6 +38,7 @@ class OptimizerGuard(StructureCondition):
     only after some structure has changed."""
 
     is_counted = False
+    optimizer = Held("optimizer")
 
     def __init__(self, optimizer, replaced):
         """`replaced` are entries of states, (id of the state, name), that user code writes."""
@@ -83,7 +87,8 @@ class StructureReading(StructureCondition):
 
 def optimizer_hooks_guard(optimizer) -> StructureReading:
     """Guard the hooks around the steps of an optimizer, and those of its state dict."""
-    return StructureReading(("optimizer hooks", id(optimizer)), lambda: all_hooks(optimizer),
+    reference = reference_to(optimizer)
+    return StructureReading(("optimizer hooks", id(optimizer)), lambda: all_hooks(reference()),
                             lambda now, before: all(map(_are_same, now, before)),
                             f"the hooks of {type(optimizer).__name__} are others than before")
 

@@ -37,6 +37,7 @@ from ..guards.arg_pytree import fields_of, is_derived, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
+from ..guards.references import reference_to
 from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain, snapshot
 from ..proxies.new_objects import BUFFERS
 from ..side_effects.contents import ContainerLog, UntrackedUses
@@ -357,7 +358,7 @@ class Reachable:
             self._use_all((value.args, value.keywords))
             self._see_contents(name, value.keywords)
             self._reads.conditions.setdefault(("partial", id(value)), ReadCondition(
-                ("partial", id(value)), lambda: (value.func, value.args, value.keywords),
+                ("partial", id(value)), functools.partial(_parts_of_partial, reference_to(value)),
                 Snapshot((value.func, value.args, value.keywords), self._inputs), name))
             state: Any = value.__reduce__()[2] if isinstance(value, functools.partial) else (value.func,)
             return [(text, state[0]), (name, value.args), (name, value.keywords)]
@@ -406,3 +407,8 @@ def _held_in_c(text, value) -> list:
     else:
         parts = []
     return [(f"a part of {text}", v) for v in parts if not (is_plain(v) or isinstance(v, (type, types.ModuleType)))]
+
+
+def _parts_of_partial(reference) -> tuple:
+    value = reference()
+    return (value.func, value.args, value.keywords)

@@ -4,6 +4,7 @@ from ...ir.cached_property import cached_property
 from ...ir.locks import new_rlock
 from ..errors.parameters import parameters_of
 from ..guards.exact_values import number_bits
+from ..guards.kept_keys import CallTable, kept
 from ..guards.locations import MOST_LOCATIONS, ChangedValue
 from ..guards.object_arguments import objects_in
 from ..guards.snapshot import looks_like
@@ -36,14 +37,14 @@ class Cache:
     def __init__(self, fn):
         self._fn = fn
         self.lock = new_rlock()
-        self.entries: dict = {}         # key: [(entry, values of its symbols)], the last one is tried first
-        self._families: dict = {}       # by a key without sizes and numbers
+        self.entries = CallTable()      # key: [(entry, values of its symbols)], the last one is tried first
+        self._families = CallTable()    # by a key without sizes and numbers
         self.changing: set = set()
         self.locations: tuple = ()
 
     def clear(self):
         with self.lock:
-            self.entries, self._families, self.changing, self.locations = {}, {}, set(), ()
+            self.entries, self._families, self.changing, self.locations = CallTable(), CallTable(), set(), ()
 
     def all_entries(self) -> list:
         """Return the entries that calls were replayed by, each once."""
@@ -65,20 +66,17 @@ class Cache:
 
     def try_first(self, key, known, bound):
         """Let one of the `known` entries of a key be tried first at the next call."""
-        self.entries[key] = [*[b for b in known if b is not bound], bound]
+        self.entries.put(key, [*[b for b in known if b is not bound], bound])
 
     def remember(self, key, entry, symbols):
         """Add an entry to a key, for these values of its symbols."""
         with self.lock:
-            bound = self.entries.setdefault(key, [])
-            bound.append((entry, symbols))
-            del bound[:-MOST_ENTRIES]
-            if len(self.entries) > MOST_KINDS:
-                del self.entries[next(iter(self.entries))]
+            self.entries.shrink(MOST_KINDS - 1)
+            self.entries.put(key, [*self.entries.get(key, ())[1 - MOST_ENTRIES:], (entry, symbols)])
 
     def drop(self, entry):
         with self.lock:
-            self.entries = {key: [b for b in known if b[0] is not entry] for key, known in self.entries.items()}
+            self.entries.refill([(key, [b for b in known if b[0] is not entry]) for key, known in self.entries.items()])
             for family in self._families.values():
                 family.drop(entry)
 
@@ -92,13 +90,13 @@ class Cache:
     def drop_objects(self, classes):
         """Drop the entries and families of calls with objects of some classes among their arguments."""
         with self.lock:
-            self.entries = {key: known for key, known in self.entries.items() if not _holds(key, classes)}
-            self._families = {kind: family for kind, family in self._families.items() if not _holds(kind, classes)}
+            for table in (self.entries, self._families):
+                table.refill([(key, value) for key, value in table.items() if not _holds(key, classes)])
 
     def drop_fixed(self, fixed):
         """Drop an entry of fixed sizes that a symbolic one replaces, unless it was compiled."""
         if not any(job.compiled for job in report.jobs_of([fixed])):
-            self.entries[fixed.key] = [known for known in self.entries.get(fixed.key, ()) if known[0] is not fixed]
+            self.entries.put(fixed.key, [known for known in self.entries.get(fixed.key, ()) if known[0] is not fixed])
 
     def family(self, call) -> Family:
         *same, tensors, _ = call.key
@@ -107,9 +105,9 @@ class Cache:
         with self.lock:
             family = self._families.get(kind)
             if family is None:
-                family = self._families[kind] = Family(labels=Labels(self._parameters, spec, call.locations, kinds))
-            if len(self._families) > MOST_KINDS:
-                del self._families[next(iter(self._families))]
+                family = Family(labels=Labels(self._parameters, kept(spec), call.locations, kinds))
+                self._families.shrink(MOST_KINDS - 1)
+                self._families.put(kind, family)
             return family
 
     def add_changed_locations(self) -> bool:
@@ -126,7 +124,7 @@ class Cache:
                 if all(m.is_number and self._agree(m.place, m.before) for m in new):
                     self._extend_keys(new)
                 else:
-                    self.entries, self._families = {}, {}
+                    self.entries, self._families = CallTable(), CallTable()
         return bool(new)
 
     def _agree(self, place, before) -> bool:
@@ -142,9 +140,9 @@ class Cache:
 
         for family in self._families.values():
             family.extend(changed)
-        self._families = {(longer(kind[0]), *kind[1:]): family for kind, family in self._families.items()}
+        self._families.refill([((longer(kind[0]), *kind[1:]), family) for kind, family in self._families.items()])
         more = numbers_key([m.number for m in changed])
-        self.entries = {(longer(key[0]), *key[1:-1], (*key[-1], *more)): known for key, known in self.entries.items()}
+        self.entries.refill([((longer(key[0]), *key[1:-1], (*key[-1], *more)), known) for key, known in self.entries.items()])
         for key, known in self.entries.items():
             for entry, _ in known:
                 entry.key = key

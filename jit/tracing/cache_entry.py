@@ -7,6 +7,7 @@ from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ..guards.guard_code import quick_check
 from ..guards.memory_order import is_written_unchecked, memory_order, overlapping
+from ..guards.references import holding_weakly, passed_now
 from ..inspect import report
 from ..proxies.data_sizes import conditions_before_call, hints_before_call
 from ..recorder.recording import base_of
@@ -41,6 +42,7 @@ class Entry:
         self.same_objects: dict = {}    # number of a container, set or array of the arguments -> the one that it must be
         self.locks: tuple = ()          # that each call holds
         self.apart_objects: dict = {}   # id -> one that no other argument may be
+        self.passed = passed_now()      # ids of the arguments that it holds weakly, and does not outlive
         self._demand(recording, guards)
 
     def __repr__(self):
@@ -115,7 +117,8 @@ class Entry:
 
     def _find_checks(self):
         """Find what depends on the guards."""
-        self.check = quick_check(list(self.guards.values()))
+        with holding_weakly(self.passed):
+            self.check = quick_check(list(self.guards.values()))
         self._names = TensorNames(self.labels, self.guards.values())
 
     def extend(self, changed):

@@ -18,8 +18,10 @@ from ..errors.errors import (
 )
 from ..errors.parameters import parameters_of
 from ..errors.recompile_limit import IN_A_ROW, LATE, LATEST, NO_SECOND, ChangingReasons, RecompileLimit
+from ..guards.kept_keys import kept_key, passed_objects
 from ..guards.locations import is_viewable
 from ..guards.object_arguments import ObjectArguments
+from ..guards.references import Living, holding_weakly
 from ..proxies.data_sizes import DataSizes
 from ..proxies.numpy_scalars import NUMBERS
 from ..proxies.threads import is_alone
@@ -102,7 +104,7 @@ class MissHandler:
         self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
         self._last_key: tuple = ()      # of the last call that was recorded
-        self._targets: dict = {}        # by place: what recordings found the function to write
+        self._targets: dict = {}        # by place: what recordings found the function to write, while their arguments live
 
     def should_run_eagerly(self, call, family) -> bool:
         """Return whether recording this call does not pay; count the call if so."""
@@ -233,7 +235,24 @@ class MissHandler:
 
     def _writes_openly(self) -> bool:
         """Return whether the function writes to objects of all threads, which could meet symbolic numbers there."""
-        return any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets.values())
+        return any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._living_targets())
+
+    def _targets_left(self) -> dict:
+        return {key: t for key, t in self._targets.items() if type(t) is not Living or t.value is not None}
+
+    @staticmethod
+    def _targets_of(call, effects) -> dict:
+        """Return what a call was found to write, to be kept while its arguments live."""
+        objects = passed_objects(call.key[0][0])
+        if not objects:
+            return {t.place: t for t in effects}
+        places = [(at, key if type(key) in (str, int) else id(key)) for at, key in [t.place for t in effects]]
+        return {place: Living(t, objects) for place, t in zip(places, effects)}
+
+    def _living_targets(self) -> list:
+        """Return what recordings found the function to write, as far as its owners are not gone."""
+        found = [t.value if type(t) is Living else t for t in self._targets.values()]
+        return [t for t in found if t is not None and t.owner is not None]
 
     def _private(self, names, call):
         """Return the symbols that other threads cannot meet: none if the function writes openly, else those in arguments and
@@ -250,7 +269,8 @@ class MissHandler:
         """Run the function eagerly, record it, and return its result; `call.met` holds the entries that lack this path."""
         start = self.limit.clock()
         try:
-            result, why, template = self._record(call, family)
+            with holding_weakly(frozenset(map(id, passed_objects(call.key[0][0])))):
+                result, why, template = self._record(call, family)
         except BaseException:
             self._eager.raised += 1
             raise
@@ -270,9 +290,9 @@ class MissHandler:
         self._find_reason(call, family)
         if self.stats["compiles"] and NO_SECOND.peek():
             self._refuse_second(call.reason)
-        self._last_key = call.key
+        self._last_key = kept_key(call.key)
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
-                  tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run,
+                  tables=[p for p in self._tables.values() if p is not None], targets=self._living_targets(), run=self._run,
                   objects=self.objects)
         run.recorder.refuses, run.recorder.reads.defers = self._eager.refuses, not self._no_reads
         if symbols is not None and self._may_read_sizes():
@@ -367,7 +387,7 @@ class MissHandler:
     def _enter(self, call, run, family):
         with self._cache.lock:
             self._cache.changing.update(run.moving)
-            self._targets = {**self._targets, **{t.place: t for t in run.template.effects[:MOST_TARGETS]}}
+            self._targets = {**self._targets_left(), **self._targets_of(call, run.template.effects[:MOST_TARGETS])}
             alike = [entry for entry in call.met if _names(entry.symbols) == _names(run.symbols)]   # a tree has one set of them
             merged = any([entry.add(run.recording, run.guards) for entry in alike])  # noqa: C419  (all of them)
             merged = merged or self._is_checked(call, run, family)
@@ -402,7 +422,7 @@ class MissHandler:
         entry = Entry(run.recording, run.guards, family.labels, run.symbols, (call.shapes, call.numbers))
         if run.symbols is None:
             family.fixed = [*family.fixed[1 - MOST_FIXED:], entry]
-            entry.key = call.key
+            entry.key = kept_key(call.key)
         elif family.is_open and run.symbols.names:
             for fixed in family.enter(entry, run.recording, call.alike):
                 self._cache.drop_fixed(fixed)

@@ -79,7 +79,8 @@ def _class_of(spec):
 
 
 def _value(spec):
-    return spec.value if isinstance(spec, ByIdentity) else spec[1]
+    found = spec if isinstance(spec, ByIdentity) else spec[1]
+    return found.value if isinstance(found, ByIdentity) else found
 
 
 def _is_number_or_tensor(spec) -> bool:

@@ -7,6 +7,7 @@ results, and enters native code or a replay. It returns MISS for a call that is 
 nothing is written; which of them are one and the same belongs to the kind of call.
 """
 
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..bytecode.user_code import is_a
 from ..guards.arg_pytree import NUMBER, ArrayArgument
 from ..guards.exact_values import ByIdentity, number_bits
 from ..guards.guard_code import tests_of
+from ..guards.references import Reference, holding_weakly, is_passed
 from ..proxies.numpy_scalars import KINDS
 from .cache_entry import sharing
 from .dynamic_shapes import SIZE
@@ -116,14 +118,16 @@ class _Writer:
             "overridden": config.overridden, "settings": config.overridden.settings,
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
             "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same,
-            "is_interrupt": is_interrupt}
+            "is_interrupt": is_interrupt, "Method": MethodType}
 
     def function(self, inputs, ready, positions):
         """Return the function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and returns
         the results at `positions`."""
         compiled, derived, variant = ready
         constant = [] if derived is None else derived.arrays()
-        tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
+        with holding_weakly(self.entry.passed):
+            guards = tests_of(self.entry.guards.values(), self.names)
+        tests = [*self._mode(), *self._captured(), *guards]
         if derived is not None:                  # a list of its own until a weight is written
             tests.append(f"{self._name(derived.arrays)}() is {self._name(constant)}")
         checked_natively = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
@@ -144,6 +148,14 @@ class _Writer:
         self.names[name] = value
         return name
 
+    def _is_another(self, x, text) -> str:
+        """Write whether an argument is another object. Each lookup of a method makes one."""
+        with holding_weakly(self.entry.passed):
+            if not is_passed(x):
+                return f"{text} is not {self._name(x)}"
+        same = f"{self._name(Reference(x).of)}()"
+        return f"{text} is not {same}" if type(x) is not MethodType else f"{text}.__class__ is not Method or {text} != {same}"
+
     def _mode(self):
         return [f"not m.told and m.autocast is None and m.grad is {self.grad} and m.inference is {self.inference}",
                 "overridden.settings is settings",      # None stands for those of the process, which stay
@@ -159,7 +171,7 @@ class _Writer:
                 lines.append(f"if x{i}.__class__ is not {type(x).__name__}: return MISS")
                 continue
             if not _is_leaf(x):
-                lines.append(f"if x{i} is not {self._name(x)}: return MISS")
+                lines.append(f"if {self._is_another(x, f'x{i}')}: return MISS")
                 continue
             t, n = x.tensor if type(x) is ArrayArgument else x, leaves
             leaves += 1

@@ -36,7 +36,7 @@ from ..guards.arg_pytree import (
 )
 from ..guards.frames import position_of, unprofiled
 from ..guards.guards import Guard, same_namespace
-from ..guards.locations import ChangedValue, Location, StateInputs
+from ..guards.locations import ChangedValue, StateInputs
 from ..guards.object_arguments import ObjectArguments
 from ..guards.snapshot import Exactly, Snapshot
 from ..guards.symbolic_lookups import SymbolicLookups
@@ -158,8 +158,7 @@ def _scheduled_in(guard, scheduled):
     for i, group in enumerate(groups if type(groups) is list else ()):
         for key, value in group.items() if type(group) is dict else ():
             if (id(group), key) in scheduled and type(value) is float:
-                steps = *guard.chain.steps, ("item", i), ("item", key)
-                yield ChangedValue(Location(guard.chain._replace(steps=steps), guard.root), value)
+                yield ChangedValue(guard.along((*guard.chain.steps, ("item", i), ("item", key))), value)
 
 
 class Run:

@@ -4,6 +4,8 @@ import functools
 import sys
 import types
 import warnings
+import weakref
+from functools import partial
 from typing import Any
 
 from ...ir import config
@@ -19,6 +21,7 @@ from ...runtime.state.host_results import forget
 from ...runtime.state.mode import COUNTERS, OPEN_PROFILES, Defaults, tls
 from ..errors.errors import TraceError, TracerWarning, UnrepeatableError, at
 from ..guards.arg_pytree import flatten_call
+from ..guards.kept_keys import kept_key, passed_objects
 from ..guards.locations import read_locations
 from ..host.locks import HeldLocks, LockLog, TakesLocks
 from ..host.post_host_guards import HostChanged
@@ -40,6 +43,16 @@ from .uncompiled_calls import NOT_LOOKED_UP, EagerCalls, mode_of_thread
 profiling = lazy(__package__, "..inspect.profiling")
 _PATIENCE = 0.05     # seconds between looks at what another thread's recording waits for
 MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick call
+
+
+class _Ended(weakref.ref):
+    """A dead argument, in place of the quick call for it. The interpreter puts it there without Python code, which an exception
+    from a signal handler could leave."""
+
+    __slots__ = ()
+
+    def __call__(self, args):
+        return MISS
 
 
 class Traced:
@@ -342,14 +355,21 @@ class Traced:
         function, times = entry.quick.get(kind, (None, -1))
         if times < MOST and (function is None or function is self._written):
             if times >= 0:
-                function = quick_call(entry, symbols, call)
+                function = self._mortal(quick_call(entry, symbols, call), call)
             if len(entry.quick) > MOST_QUICK:
                 entry.quick.clear()
-            entry.quick[kind] = function, times + 1
+            entry.quick[kept_key(kind)] = function, times + 1
         elif function is not None and function is self._written:     # it missed once too often
             function = None
             entry.quick[kind] = None, times
         return function
+
+    def _mortal(self, quick, call):
+        """Return a quick call that this function loses when an argument that counts by identity dies."""
+        objects = passed_objects(call.key[0][0])
+        if quick is not None and objects:
+            quick.ends = [_Ended(x, partial(setattr, self, name)) for x in objects for name in ("_quick", "_written")]
+        return quick
 
     def _watched(self, quick):
         """Return a quick call that times another one, until it is known to pay."""

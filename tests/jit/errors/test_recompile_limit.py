@@ -118,7 +118,7 @@ class Function:
         if not self.limit.may_record():
             return self._run_eagerly()
         self.recordings.append(number)
-        self.recorded[need] = object()
+        self.recorded[need] = set()       # (weak references take one)
         seconds = self.costs.recording + self.costs.eager
         reason = f"k is {number}; keep it [a.py:3, in f]" if number > 1 else ""
         self.now += seconds
