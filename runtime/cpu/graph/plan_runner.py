@@ -311,17 +311,12 @@ def _kernel_call(address, buffers, symbols):
     return NativeCall((NativeStep(address, (*map(At, range(buffers)), *symbols, 0, 0)),))
 
 
-_kernel_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR, and where its code is
-_addresses: dict = {}
+_addresses: dict = {}       # (kernel's name, strategy) -> where its code is, which stays for the life of the process
 
 
 def kernel_text(lowered) -> str | Text:
     """Return the LLVM IR of a fused kernel for this machine."""
-    key = lowered.kernel.name, lowered.strategy
-    text = _kernel_texts.get(key)
-    if text is None:
-        text = _kernel_texts[key] = kernel_entry.kernel_text(lowered.kernel, lowered.strategy)
-    return text
+    return kernel_entry.kernel_text(lowered.kernel, lowered.strategy)
 
 
 def kernel_address(lowered) -> int:
