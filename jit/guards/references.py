@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from contextlib import contextmanager
 from types import MethodType, ModuleType
+from typing import Any
 
 from ..bytecode.user_code import is_a
 
@@ -26,6 +27,7 @@ class Reference:
     __slots__ = ("number", "of")
 
     def __init__(self, x):
+        self.of: Any
         if type(x) is MethodType:           # each lookup makes another object
             self.of, self.number = weakref.WeakMethod(x), hash((id(x.__self__), id(x.__func__)))
         else:
