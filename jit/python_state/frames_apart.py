@@ -182,6 +182,12 @@ class FramesApart:
         except BaseException as error:
             self.loses(error)
 
+    @property
+    def collects(self) -> bool:
+        """Whether a collection goes on. The collector drops what callbacks raise, those of others as well. Python 3.12 handles
+        signals where these start."""
+        return self._collecting is not None
+
     def loses(self, error):
         """Keep an error that came in a callback, where the collector drops it. After that, the next event raises it."""
         self._lost = error
@@ -284,7 +290,7 @@ class _Handler:
             return self.func(number, frame)
         except BaseException as error:          # which the function may catch
             apart.status.first_time = f"the handler of signal {number} raised an error in the middle of it"
-            if frame is None or frame.f_code not in _CALLBACKS:
+            if not apart.collects and (frame is None or frame.f_code not in _CALLBACKS):
                 raise
             apart.loses(error)
         finally:
