@@ -235,7 +235,7 @@ class RecompileLimit:
         self._free = 0.0                # invested by the free calls
         self._expected: dict = {}       # `Cost` by kind of investment
         self._pause = self._pause_end = 0
-        self._has_ended = False
+        self._has_ended = False         # whether no call is recorded any more
         self._rest_end = -1             # number of the last call that rests
         self.is_timing = False          # whether calls rest only to be timed
 

@@ -81,7 +81,7 @@ class KnownObjects:
             return
         if hasattr(type(x), "__del__") and is_user_defined(type(x)):
             self.status.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
-                                 "method, or make the object outside")
+                                "method, or make the object outside")
         self.own.add(id(x))
         self.keep(x)
 

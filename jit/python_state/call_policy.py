@@ -115,7 +115,7 @@ _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing
 _SET_STATE = frozenset(("__init__", "__setstate__", "__set_name__"))
 # Those that set an attribute whose name is an operand.
 _SETTERS = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
-_MAKE_TEXTS = (repr, ascii, format)
+_TEXTS_IN_C = (repr, ascii, format)         # under whatever name code calls them
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -516,7 +516,7 @@ class CallPolicy:
             self._kinds.asked(call, args)
         function = real(function)
         kind = type(function)
-        if function is str or (kind is types.BuiltinFunctionType and any(function is f for f in _MAKE_TEXTS)):
+        if function is str or (kind is types.BuiltinFunctionType and any(function is f for f in _TEXTS_IN_C)):
             self._reads.asks_for_fields(IN_TEXTS)
         if function is id or function is hash:
             self._reachable.takes_number(args)

@@ -516,6 +516,21 @@ def test_compiled_functions_that_cannot_be_traced_do_as_eager_code(row, tmp_path
         assert found == eager or (row.name in EACH_TIME and "Error" not in found[0])
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_call_that_ran_twice_is_the_last_that_is_recorded():
+    """Later calls may have written something where the recording fails, and could not run again."""
+    kind_of, log = type, []
+
+    @ingot.compile
+    def f(x, writes):
+        if writes:
+            log.append(1)
+        return kind_of(x.sum().item())
+
+    x = ingot.ones(3)
+    assert [f(x, False), *[f(x, True) for _ in range(9)]] == [float] * 10 and len(log) == 9
+
+
 @pytest.mark.parametrize("row", FULLGRAPH, ids=lambda row: row.name)
 def test_eager_calls_are_counted_with_their_reason_and_raise_with_fullgraph(row, tmp_path):
     space, file, line = load(row, tmp_path)
