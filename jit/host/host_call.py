@@ -159,6 +159,19 @@ def record(recorder, fn, args, kwargs, is_quiet=False, key=None):
     return unflatten(result_spec, iter(fresh))
 
 
+def repeat(recorder, text, function, args, kwargs):
+    """Record that each call calls a function with some operands. The recorded call does so by itself."""
+    is_recorded = False
+
+    def act():
+        if is_recorded:
+            function(*args, **kwargs)
+
+    act.__name__ = text
+    record(recorder, act, (), {}, is_quiet=True)
+    is_recorded = True
+
+
 def _is_apart(a, others) -> bool:
     """Return whether an array shares no memory with others."""
     return not any(a is b or (type(a) is type(b) is np.ndarray and np.may_share_memory(a, b)) for b in others)

@@ -257,6 +257,8 @@ class HostLog:
         option = next((o for o in later if id(o.group) in mark.filled), None)
         if option is not None:
             return f"the optimizer's option {option.key}"
+        if any(s.kind == "number" for s in recorder.inputs.sources[mark.sources:]):
+            return "what a random generator or a clock gives"      # a replay draws before it calls the host function
         if any(id(g) in mark.drew for g in _drawn_from(recorder.inputs.sources[mark.sources:])):
             return "a random generator"
         written = {c.source for c in recorder.inputs.cells if c.version}

@@ -18,7 +18,7 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -282,8 +282,11 @@ def _global(module, name):
 
 
 def comparable(value: Any) -> Any:
-    """Return what guards compare of the answer of a function that looks at code: a signature by its parameters."""
+    """Return what guards compare of the answer of a function: a signature by its parameters, an iterator by what it gives,
+    and paths as texts."""
     signature: Any = getattr(sys.modules.get("inspect", types), "Signature", ())
     if isinstance(value, signature):
         return [(p.name, int(p.kind), p.default, p.annotation) for p in value.parameters.values()], value.return_annotation
+    if isinstance(value, Iterator):
+        return [os.fspath(x) if isinstance(x, os.PathLike) else x for x in value]
     return value

@@ -57,7 +57,7 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs, root_value
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..guards.symbolic_lookups import PrivateTables
-from ..host.host_call import record
+from ..host.host_call import repeat
 from ..host.locks import LockLog
 from ..proxies.numpy_scalars import now
 from ..proxies.threads import is_alone, is_service, mapped
@@ -87,6 +87,7 @@ from .call_rules import (
     rule_of_method,
 )
 from .chain_reads import ChainReads
+from .drawn_numbers import gives_numbers
 from .frames_apart import FramesApart
 from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
@@ -391,9 +392,10 @@ class CallPolicy:
         if not has_field(kind, name):
             return
         value = follow(x, (("attr", name),))
-        if is_symbol(value) or (is_lock(kind) and isinstance(value, types.BuiltinMethodType)):
-            return              # an input; a method that counts where it is called
-        if is_set or not is_plain(value) or not self._is_outside(x):
+        is_method_of_lock = is_lock(kind) and isinstance(value, types.BuiltinMethodType)
+        if is_symbol(value) or is_method_of_lock or (isinstance(value, types.MethodType) and value.__self__ is x):
+            return              # an input; a method that counts where it is called, as `rng.random` of Cython's classes
+        if is_set or not is_plain(value) or not self.is_outside(x):
             self._method(call, x, name, None, {}, is_stored=True)
         else:
             self._reads.add_condition(ReadCondition.of(
@@ -505,6 +507,8 @@ class CallPolicy:
 
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
+        if args is not None and gives_numbers(function, args):
+            return
         if function is open and args:
             self.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
         elif function is _PRINT:
@@ -532,7 +536,7 @@ class CallPolicy:
             recorder: Any = tls.m.recorder
             is_repeated = self._reachable.caches.called(function, args, kwargs)
             if is_repeated and recorder.repeats_messages and not is_own(module_of_class(function)):
-                _repeat(recorder, name_of(function), function, args, kwargs)
+                repeat(recorder, name_of(function), function, args, kwargs)
             return
         if is_own(kind.__module__):
             return
@@ -568,7 +572,7 @@ class CallPolicy:
     def _bound(self, call, function, args, kwargs):
         """Decide about a call of a method that is bound to an object already."""
         receiver, method = function.__self__, getattr(function, "__func__", None)
-        if is_a(receiver, tuple) and self._is_outside(receiver):
+        if is_a(receiver, tuple) and self.is_outside(receiver):
             self._reads_all(receiver)
         if type(method) is CACHED:
             self._judge(call, method, None if args is None else (receiver, *args), kwargs)
@@ -632,10 +636,10 @@ class CallPolicy:
         rule = rule_of_method(kind, "" if name in _SETTERS and is_in_c(kind) else name)
         text = f"{public_module(kind.__module__)}.{kind.__qualname__}.{name}"
         if rule is DRAWS:
-            if self._is_outside(receiver):
+            if self.is_outside(receiver):
                 self._refuse(call, text)
         elif rule is LOCKS:
-            if self._is_outside(receiver):
+            if self.is_outside(receiver):
                 self._takes_or_frees(call, receiver, name, args, kwargs, text)
         elif rule is HOST:
             self._apply(rule, call, text, getattr(receiver, name), args, kwargs, may_fail=not is_lock(kind))
@@ -643,7 +647,7 @@ class CallPolicy:
             bound = None if args is None else (receiver, *args)
             self._apply(rule, call, text, getattr(kind, name, None), bound, kwargs)
         else:
-            if self._is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
+            if self.is_outside(receiver) and (is_stored or type(receiver) not in CONTAINERS):
                 self._changes_or_reads(call, receiver, name, text)
             for state in states_of_module(text, self._reads.at_start):
                 self._reads.add_condition(state)
@@ -660,7 +664,8 @@ class CallPolicy:
         elif not is_alone():
             self._chains.attributes.writes.fix_numbers()
 
-    def _is_outside(self, x) -> bool:
+    def is_outside(self, x) -> bool:
+        """Return whether an object was there before the call, and the function has reached it."""
         return self._reachable.has_met(x) or x is RANDOM["_inst"] or x is _legacy_generator()
 
     def _changes_or_reads(self, call, receiver: Any, name, text):
@@ -705,12 +710,12 @@ class CallPolicy:
             self._refuse(call, text)
         if text in _MAKE_REFERENCES and any(x is not None for x in values[1:]):
             text, rule = f"{text} with a callback", REFUSED
-        if text in _SET_ATTRIBUTES and values and self._is_outside(values[0]):
+        if text in _SET_ATTRIBUTES and values and self.is_outside(values[0]):
             rule = REFUSED
         if rule is REFUSED:
             self._refuse(call, text)
         elif rule is HOST:
-            _repeat(tls.m.recorder, text, function, args, kwargs)
+            repeat(tls.m.recorder, text, function, args, kwargs)
         elif rule is SETS:
             self._reads.add_condition(ReadCondition.of(("state", text), STATES[text], f"the state that {text} sets", snapshot))
         elif rule is READS:
@@ -752,7 +757,7 @@ class CallPolicy:
                 self._reads.uses_decimals()
             if _is_printed_to(x) and text.startswith("csv."):       # in C code
                 self._refuse_text(call.line)
-            if is_lock(kind) and self._is_outside(x):
+            if is_lock(kind) and self.is_outside(x):
                 self._refuse(call, f"{text} with a {kind.__qualname__} from outside")
                 continue
             if rule_of_method(kind, "") in (CONTENT, DRAWS) and not _is_printed_to(x):
@@ -830,19 +835,6 @@ def _reading_condition(text, function, args, kwargs) -> ReadCondition:
 
     shown = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
     return ReadCondition(("call", text, shown), read, snapshot(read()), f"{text}({shown})")
-
-
-def _repeat(recorder, text, function, args, kwargs):
-    """Record that each call calls a function with some operands. The recorded call does so by itself."""
-    is_recorded = False
-
-    def act():
-        if is_recorded:
-            function(*args, **kwargs)
-
-    act.__name__ = text
-    record(recorder, act, (), {}, is_quiet=True)
-    is_recorded = True
 
 
 def _reason(text) -> str:

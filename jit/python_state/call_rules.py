@@ -98,10 +98,10 @@ _FUNCTIONS: dict = {
         OBSERVED="Path.exists Path.is_file Path.is_dir Path.stat Path.read_text Path.read_bytes Path.open",
         READS="Path.cwd Path.home Path.absolute Path.resolve Path.expanduser Path.owner Path.group Path.samefile "
               "Path.readlink Path.is_mount Path.is_symlink Path.is_block_device Path.is_char_device Path.is_fifo "
-              "Path.is_socket Path.is_junction",
+              "Path.is_socket Path.is_junction Path.glob Path.rglob Path.iterdir",
         HOST="Path.mkdir Path.rmdir Path.unlink Path.touch Path.rename Path.replace Path.chmod Path.lchmod Path.symlink_to "
              "Path.hardlink_to Path.link_to"),
-    "glob": _table(PURE="escape has_magic", READS="glob glob0 glob1"),
+    "glob": _table(PURE="escape has_magic", READS="glob iglob glob0 glob1"),
     "shutil": _table(READS="which get_terminal_size get_archive_formats"),
     "socket": _table(READS="gethostname"),
     "tempfile": _table(READS="gettempdir gettempprefix"),
@@ -185,7 +185,7 @@ _FUNCTIONS: dict = {
     "traceback": _table(REFUSED="print_stack print_exc print_last print_tb print_exception extract_stack format_stack "
                                 "walk_stack"),
     "timeit": _table(REFUSED="timeit repeat default_timer Timer.timeit Timer.repeat Timer.autorange"),
-    "pprint": _table(REFUSED="pprint pp"),
+    "pprint": _table(OBSERVED="pprint pp"),
     "dis": _table(REFUSED="dis disassemble disco distb show_code"),
 }
 

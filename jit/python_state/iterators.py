@@ -89,6 +89,7 @@ class OutsideIterators:
         self._status = status
         self._met: dict = {}        # by id: (iterator, its name, its position before)
         self._frames: dict = {}     # by id of the frame of a generator: (frame, name of the generator)
+        self._steps: dict = {}      # by id of a counter: how many steps the call has made that each call repeats
 
     def see(self, text, value):
         """Note a value that is reached, if it is an iterator or an open file."""
@@ -98,6 +99,13 @@ class OutsideIterators:
         frame = value.gi_frame if type(value) is types.GeneratorType else None
         if frame is not None:
             self._frames[id(frame)] = frame, text
+
+    def moves(self, counter) -> int:
+        """Note a step of a counter that each call repeats; return how many the call has made before."""
+        _, text, _ = self._met[id(counter)]
+        self._met[id(counter)] = counter, text, position(counter)
+        self._steps[id(counter)] = steps = self._steps.get(id(counter), 0) + 1
+        return steps - 1
 
     def refuse(self, text, place=""):
         """Refuse the call, since it moves on an iterator."""
@@ -116,4 +124,4 @@ class OutsideIterators:
                 self.refuse(text)
 
     def close(self):
-        self._met, self._frames = {}, {}
+        self._met, self._frames, self._steps = {}, {}, {}

@@ -16,6 +16,7 @@ import functools
 import logging
 import math
 import os
+import random
 import stat
 import sys
 import types
@@ -50,7 +51,7 @@ from ..proxies.numpy_scalars import SymScalar, fixed
 from ..proxies.plain_values import put_plain
 from ..recorder.record import Recorder
 from ..side_effects.deferred_print import written
-from . import progress_bars
+from . import drawn_numbers, progress_bars
 from .repeated_warnings import warn_under
 
 computes_for_python(__name__)
@@ -266,8 +267,8 @@ class MessageSettings(NamedTuple):
 
     @classmethod
     def now(cls):
-        """Return the settings, and add the stand-ins for progress bars of libraries that were loaded meanwhile."""
-        for original, other in progress_bars.stand_ins():
+        """Return the settings, and add the stand-ins for classes of libraries that were loaded meanwhile."""
+        for original, other in _late_stand_ins():
             _STAND_INS[id(original)], _REAL[id(other)] = other, original
         return cls(sys.stdout, _showing(), tuple(warnings.filters))
 
@@ -358,6 +359,37 @@ def _print(*args, **kwargs):
                   is_quiet=all(isinstance(x, _PLAIN) for x in args))
 
 
+def _pretty(original: Callable) -> Callable:
+    """Return the stand-in for `pprint.pprint` or `pprint.pp`."""
+    def emit(value, **kwargs):
+        original(written(value), **{k: written(x) for k, x in kwargs.items()})
+
+    @functools.wraps(original)
+    def show(value, *args, **kwargs):
+        recorder: Any = tls.m.recorder
+        tracker = _tracker()
+        stream = args[0] if args else kwargs.get("stream")
+        if tracker is None or (stream is not None and tracker.reachable.is_made(stream)):
+            return original(value, *args, **kwargs)
+        if args or stream is not None or sys.stdout is not tracker.world.messages.stdout:
+            tracker.status.refuse(f"it calls pprint.{original.__name__} for another stream than sys.stdout; use print(file=)")
+            return original(value, *args, **kwargs)
+        if not recorder.repeats_messages and not recorder.permits("print"):
+            return None
+        opened = recorder.reads.printed.opened
+        return record(recorder, emit, (opened(value),), {k: opened(x) for k, x in kwargs.items()},
+                      is_quiet=isinstance(value, _PLAIN))
+
+    return show
+
+
+def _late_stand_ins() -> list:
+    """Return (function, its stand-in) for functions of modules that were loaded since the last call."""
+    module = sys.modules.get("pprint")
+    pretty = [] if module is None else [(f, _pretty(f)) for f in (module.pprint, module.pp) if id(f) not in _STAND_INS]
+    return [*pretty, *progress_bars.stand_ins(), *drawn_numbers.stand_ins()]
+
+
 def _emit(*args, **kwargs):
     _PRINT(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
 
@@ -398,10 +430,13 @@ def stand_in_for(function) -> Any:
     """Return the stand-in for a function that is about to be called, or None."""
     found = _STAND_INS.get(id(function))
     if found is None and type(function) is functools.partial:
-        inner = _STAND_INS.get(id(function.func))
+        inner = stand_in_for(function.func)
         return None if inner is None else functools.partial(inner, *function.args, **function.keywords)
     if found is None and type(function) is types.MethodType:
         inner = _STAND_INS.get(id(function.__func__))
+        return None if inner is None else types.MethodType(inner, function.__self__)
+    if found is None and type(function) is types.BuiltinMethodType and type(function.__self__) is random.Random:
+        inner = _STAND_INS.get(id(getattr(random.Random, function.__name__, None)))      # `random.random`, as the module has it
         return None if inner is None else types.MethodType(inner, function.__self__)
     return found
 

@@ -1,6 +1,6 @@
 """State of the standard library that user code reads or changes: context variables and random generators.
 
-A replay would not draw from the random generators of Python and numpy, so drawing is refused.
+Replays draw the numbers of `RandomGenerators.draw` again. Any other draw from a generator of Python or NumPy is refused.
 """
 
 import random
@@ -16,6 +16,7 @@ from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, StateInputs
 from ..guards.snapshot import snapshot
+from ..host.host_numbers import GeneratorStates, HostNumber
 from ..proxies.threads import is_alone
 from ..side_effects.effects import Target
 from .read_log import ReadLog
@@ -81,12 +82,14 @@ def _is_import(frame) -> bool:
 
 
 class RandomGenerators:
-    """Random generators of Python and numpy: a function that draws from them cannot be recorded, except from its own."""
+    """Random generators of Python and numpy. A function draws numbers by `draw`, and anything from a generator of its own."""
 
     def __init__(self, status: RecordingStatus, known: KnownObjects):
         self._status, self._known = status, known
         self._global: tuple = ()
         self._states: list = []        # (generator, function that returns its state, state when it was first met)
+        self._drawn = GeneratorStates()     # of those from which `draw` has drawn
+        self.is_apart = False       # whether code runs that is no part of the call
 
     def start(self):
         self._global = random_states()
@@ -105,6 +108,34 @@ class RandomGenerators:
         """Note a value that is read, if it is a generator of numpy."""
         if type(x).__module__.startswith("numpy.random") and (hasattr(x, "bit_generator") or hasattr(x, "get_state")):
             self._states.append((x, _numpy_state, _numpy_state(x)))
+
+    def draw(self, call: HostNumber):
+        """Return a number that each replay draws, too."""
+        self._drawn.keep(call.generator)
+        before = self.states()
+        try:
+            return call.call()
+        finally:
+            self.drew_apart(before)
+
+    def undone(self, work) -> bool:
+        """Do what the call does not do, and put the generators back; return whether it has drawn nothing."""
+        before, states, self.is_apart = self.states(), GeneratorStates(), True
+        numpy = sys.modules.get("numpy.random")
+        for generator in (RANDOM["_inst"], numpy and numpy.rand.__self__, *[x for x, *_ in self._states]):
+            states.keep(generator)
+        try:
+            work()
+        finally:
+            self.is_apart = False
+            has_drawn = self.states() != before
+            if has_drawn:
+                states.undo()
+        return not has_drawn
+
+    def undo(self):
+        """Put the generators of all `draw`s back, since the function runs once more."""
+        self._drawn.undo()
 
     def states(self) -> list:
         """Return the states of all generators that were met."""

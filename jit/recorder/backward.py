@@ -124,8 +124,10 @@ class _Walk(Backward):
             before = unprofiled(self._state_of, order, outside)
             if m.own_code is not None and unprofiled(self._runs_no_user_code, order):
                 m.own_code(self._go, order)
-            else:
-                self._go(order)
+            elif not self._recorder.tracker.chains.generators.undone(lambda: self._go(order)):
+                raise TraceError(f"{REFUSED}a function or hook that runs when backward() comes, after the call, draws from "
+                                 "Python's or numpy's random numbers; draw them before, or call backward() inside of the "
+                                 "traced function")
             unprofiled(self._check_state, order, outside, before)
         finally:
             m.grad, m.autocast = mode

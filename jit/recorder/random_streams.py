@@ -12,6 +12,7 @@ import numpy as np
 
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import wrap
+from ..host.host_numbers import GeneratorStates, HostNumber
 from .recording import Source
 
 _BEGINNING = (None, 0)
@@ -109,13 +110,14 @@ class RandomStreams:
                 self._enter(wrap(np.zeros(2, np.uint64)), Draw(stream.generator, stream.now, stays=True))
 
 
-class DrawnKeys:
-    """Places of the generators before a replay, to undo its draws."""
+class Draws:
+    """Draws of a replay, with the places of the generators before them."""
 
-    __slots__ = ("_before",)
+    __slots__ = ("_before", "_states")
 
     def __init__(self):
         self._before: dict = {}
+        self._states: GeneratorStates | None = None     # of Python's and NumPy's generators
 
     def key(self, draw):
         known = self._before.get(id(draw.generator))
@@ -123,6 +125,14 @@ class DrawnKeys:
             known = self._before[id(draw.generator)] = draw.generator, draw.generator.place
         return draw.key(known[1])
 
+    def number(self, call: HostNumber):
+        """Return a number from outside, as an array."""
+        self._states = self._states or GeneratorStates()
+        self._states.keep(call.generator)
+        return call.array(call.call())
+
     def undo(self):
+        if self._states is not None:
+            self._states.undo()
         for generator, place in self._before.values():
             generator.put(place)

@@ -365,8 +365,8 @@ class Recorder:
         raise TraceError(f"this function cannot be traced: {what}{at(line or user_line())}; {instead}")
 
     def permits(self, action: str, t: Tensor | None = None) -> bool:
-        """Return whether this kind of recording repeats an action: "data", "host", "print", "random", "schedule step" or
-        "schedule read"."""
+        """Return whether this kind of recording repeats an action: "clock", "counter", "data", "host", "print",
+        "random", "schedule step" or "schedule read"."""
         return True
 
     def only_once(self, reason: str):

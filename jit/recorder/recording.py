@@ -117,7 +117,7 @@ class Source:
     kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
             gradient it is), "part" (what = position of an input that several processes share, and its layout), "base" (what =
             position of an argument that is a part of this memory), "key" (what = the
-            `Draw`), "scalar" (what = a function that returns a Python number)
+            `Draw`), "number" (what = the `HostNumber`), "scalar" (what = a function that returns a Python number)
     """
 
     kind: str
@@ -126,9 +126,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Cut:
-    """A read of a value by Python: the count of nodes before it, the value, how it was read, and the answer. For an integer,
+    """A read of a value by Python: the count of nodes before it, the value, how it was read ("passes" if Python only comes by),
+    and the answer. For an integer,
     the user's line that read it. `conditions` is the count of the scope's conditions by then, `place` the user's line for
-    messages."""
+    messages, `inputs` the count of the inputs that a replay must have read by then."""
 
     nodes: int
     value: Value
@@ -137,6 +138,7 @@ class Cut:
     line: tuple | None = None
     conditions: int = 0
     place: tuple | None = None
+    inputs: int = 0
 
 
 @dataclass(frozen=True)

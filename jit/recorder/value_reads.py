@@ -120,6 +120,15 @@ class ValueReads:
             self._answers.add(value, how, value_read)
         self._add_cut(t, "size" if how == "item" and line is not None else how, frozen_value(value_read), line)
 
+    def passes(self):
+        """Cut the graph without a question: a replay reads and computes what comes before, and goes on."""
+        r = self._recorder
+        nodes = r.builder.nodes
+        if len(nodes) > (self.cuts[-1].nodes if self.cuts else 0):
+            conditions = 0 if r.scope is None else len(r.scope.conditions)
+            self.cuts.append(Cut(len(nodes), nodes[-1].outputs[0], "passes", frozen_value(True), None, conditions, r.here(),
+                                 len(r.inputs.sources)))
+
     def _add_cut(self, t, how, answer, line):
         r = self._recorder
         conditions = 0 if r.scope is None else len(r.scope.conditions)

@@ -27,7 +27,7 @@ from ...runtime.state.host_results import Outcomes, leave
 from ...runtime.state.mode import tls
 from ..errors import errors
 from ..recorder.outputs import attach_results
-from ..recorder.random_streams import DrawnKeys
+from ..recorder.random_streams import Draws
 from ..recorder.recording import base_of
 from ..recorder.value_reads import frozen_value, readable
 from .compile_segment import TooDear
@@ -84,7 +84,7 @@ class Replay:
         self.symbols = symbols   # the values of symbolic sizes and numbers
         self.tensors = []        # the tensor behind each input, None for keys and scalars
         self.env = Environment() # slot -> array, for inputs (negative) and results
-        self.drawn = DrawnKeys()     # random keys
+        self.drawn = Draws()         # random keys and numbers
         self.before = None       # what host steps may change, if that is read behind them
         self.given: Any = ()     # `Outcomes` of the host calls that return tensors, once there may be any
         self.went = []           # (segment, what it did) on the way so far
@@ -223,6 +223,8 @@ class Replay:
             return t, t._a
         if source.kind == "key":
             return None, self.drawn.key(source.what)
+        if source.kind == "number":
+            return None, self.drawn.number(source.what)
         return None, np.asarray(source.what(), np.float64)
 
     @staticmethod
@@ -255,7 +257,7 @@ class Replay:
         """Return what Python reads at a cut."""
         a = self.env[slot]
         read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int(a.item()),
-                "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
+                "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist, "passes": lambda: True}.get(how)
         return frozen_value(a if read is None else read())
 
     def _write_tensors(self, finish, work, arrays):

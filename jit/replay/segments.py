@@ -15,6 +15,7 @@ from ...ir.symbols.substitute import replaced
 from ...runtime.core.backend import HOST
 from ...runtime.core.tensor import Tensor
 from ..guards.state_guards import OptionNumber
+from ..host.host_numbers import HostNumber
 from ..proxies.data_sizes import SIZED, Stage, stages_of, values_for
 from ..recorder.outputs import parts_of
 from ..recorder.random_streams import Draw
@@ -245,7 +246,7 @@ def segments_of(recording, give=None) -> list:
         used = [-1 - slots[x] for n in nodes for x in n.inputs if type(x) is Value and x.is_input]
         if i < len(recording.cuts) and recording.cuts[i].value.is_input:
             used.append(-1 - slots[recording.cuts[i].value])
-        reach = len(b.inputs) if i == len(bounds) - 1 else max([known - 1, *used]) + 1
+        reach = len(b.inputs) if i == len(bounds) - 1 else max(max([known - 1, *used]) + 1, recording.cuts[i].inputs)
         sources = recording.sources[known:reach]
         own = {v for n in nodes for v in n.outputs}
         read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
@@ -285,7 +286,7 @@ def _what(x):
         return x._a.shape, x._a.dtype.str, hashlib.sha256(x._a.tobytes()).digest()
     if type(x) is OptionNumber:
         return x.place
-    return x if isinstance(x, (int, str, Draw)) else id(x)
+    return x if isinstance(x, (int, str, Draw, HostNumber)) else id(x)
 
 
 def _finish(recording, slots):

@@ -106,7 +106,8 @@ def _finished(run, call) -> Captured:
                          "instead")
     odd = next((s for s in r.sources if s.kind not in ("argument", "captured")), None)
     if odd is not None or r.hosts:
-        kinds = {"key": "draws random numbers", "scalar": "steps an optimizer", "grad": "reads gradients set before"}
+        kinds = {"key": "draws random numbers", "number": "draws random numbers or reads the clock",
+                 "scalar": "steps an optimizer", "grad": "reads gradients set before"}
         what = kinds.get(odd.kind, odd.kind) if odd is not None else "calls a host function"
         raise TraceError(f"the function {what}, which one graph of its arguments cannot say; for a module, call .eval() before")
     if r.rebinds:

@@ -212,6 +212,8 @@ class Run:
             self.containers.are_copies and tracker.known.compares)
         self.is_as_eager = self.has_returned and not is_misled and not isinstance(error, RanMoreError)
         self.may_repeat = not self.is_as_eager and not isinstance(error, RanMoreError) and not self._has_written(tracker)
+        if self.may_repeat:
+            tracker.chains.generators.undo()
 
     def _check_containers(self, before, tensors, now, read, were):
         """Raise if the arguments changed, except containers that `were` passed and tracked: a replay would not repeat the
@@ -244,6 +246,8 @@ class Run:
                            "that in a function marked with jit.host, or outside")
         found.reads = LazyScalar.__name__ in str(error) or (not is_said and self.symbols is None)
         found.may_repeat = not self._has_written(tracker)
+        if found.may_repeat:
+            tracker.chains.generators.undo()
         return found
 
     @property

@@ -304,6 +304,8 @@ _UNREPEATABLE = {
     "schedule read": "it reads a learning rate schedule{where}, which an exported model cannot do",
     "random": "it draws random numbers{where}: call .eval() on the module before the export, or take the random tensor as an "
               "argument",
+    "counter": "it moves a counter on{where}, which an exported model cannot do; take the number as an argument",
+    "clock": "it reads the clock{where}, which an exported model cannot do; take the time as an argument",
     "print": "it prints{where}, which an exported model cannot do; print what it returns",
     "host": "it calls a host function{where}, which an exported model cannot do"}
 

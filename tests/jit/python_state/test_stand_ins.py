@@ -5,10 +5,13 @@ import codecs
 import contextlib
 import functools
 import gc
+import glob
 import io
 import itertools
 import logging
 import math
+import pathlib
+import pprint
 import sys
 import textwrap
 import warnings
@@ -182,3 +185,41 @@ def test_recordings_leave_the_reference_counts_of_these_functions():
         for i in range(20):
             jit.trace(make(i))(ingot.ones(1))
         assert all(abs(a - b) < 10 for a, b in zip(count(), before))
+
+
+PRETTY = {      # functions of x and a count that print by `pprint`
+    "a dictionary": lambda x, n: pprint.pprint({"sum": x.sum().item(), "all": [x, n], "text": "z" * 50, "more": "y" * 60}),
+    "pp": lambda x, n: pprint.pp({"b": n, "a": x.mean().item()}, width=8),
+    "a text": lambda x, n: pprint.pprint(f"sum {x.sum().item():.3f}"),
+    "by map": lambda x, n: [*map(pprint.pprint, [n, x.sum().item()])],
+    "by a name of its own": lambda x, n: SHOW([n]),
+}
+SHOW = pprint.pprint
+
+
+@pytest.mark.parametrize("row", PRETTY)
+def test_each_call_prints_prettily(row, capsys):
+    def life(wrap):
+        fn = wrap(lambda x, n: (PRETTY[row](x, n), x * 2)[1])
+        return [(fn(ingot.ones(2) * i, i).tolist(), capsys.readouterr().out) for i in range(5)]
+
+    assert life(jit.trace) == life(lambda f: f)
+
+
+def test_pretty_prints_to_other_streams_are_refused():
+    stream = io.StringIO()
+    with pytest.raises(jit.TraceError, match=r"pprint.pprint for another stream than sys.stdout; use print\(file=\)"):
+        jit.trace(lambda x: (pprint.pprint([1], stream), x)[1])(ingot.ones(2))
+
+
+@pytest.mark.parametrize("look", ["len(list(pathlib.Path(folder).glob('*.txt')))", "len([*pathlib.Path(folder).rglob('*')])",
+                                  "len(list(pathlib.Path(folder).iterdir()))", "len(list(glob.iglob(folder + '/*')))"])
+def test_listed_folders_are_guarded(look, tmp_path):
+    space = {"__name__": "looking", "pathlib": pathlib, "glob": glob, "folder": str(tmp_path)}
+    exec(f"def fn(x): return x * {look}", space)
+    fn = jit.trace(space["fn"])
+    for i in range(9):
+        assert fn(ingot.ones(2)).tolist() == space["fn"](ingot.ones(2)).tolist() == [i // 3] * 2
+        if i % 3 == 2:
+            (tmp_path / f"{i}.txt").touch()
+    assert fn.stats()["compiles"] == 3

@@ -166,7 +166,7 @@ class _Holder:
 
 STATES = (outside_store, counts_calls, module_store, by_setattr, appends_by_a_bound_method, counter, queue, iterator,
           mutable_default, local_name, loop_over_objects, by_getattr, numpy_global, numpy_write)
-FOLLOWED = (outside_store, counts_calls, module_store, by_setattr, appends_by_a_bound_method, counter, queue,
+FOLLOWED = (outside_store, counts_calls, module_store, by_setattr, appends_by_a_bound_method, counter, queue, iterator,
             mutable_default, local_name, loop_over_objects, by_getattr, numpy_global, numpy_write)
 
 

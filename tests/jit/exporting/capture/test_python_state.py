@@ -78,7 +78,7 @@ def prints(net, x):
 
 REFUSED = {writes: r"writes to net\.steps \(in .*test_python_state", keeps: r"writes to net\.last", appends: "writes to LOG",
            replaces: r"writes to net\.mean", catches: r"writes to inner\.weight at .*test_python_state",
-           reads_the_clock: r"time\.time at .*test_python_state", prints: "it prints at .*test_python_state"}
+           reads_the_clock: r"reads the clock at .*test_python_state", prints: "it prints at .*test_python_state"}
 
 
 def program(forward):

@@ -1,0 +1,213 @@
+"""Stand-ins for functions that give a number from outside: draws from random generators, clocks, and counters.
+
+A number becomes an input of the recording, and Python gets a lazy scalar for it. So `if random.random() < 0.5` makes two paths,
+and `x * random.random()` one. A clock also ends the segment: a replay reads it when it has computed all that comes before.
+Numbers of NumPy's own kinds count by value. Draws of arrays, and of what is no number, are refused.
+"""
+
+import _random
+import functools
+import itertools
+import random
+import sys
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ir.source_location import place_of_frame
+from ...runtime.core.storage import user_line
+from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.state.mode import tls
+from ..bytecode.attribute_queries import looks_at_types
+from ..guards.frames import is_user, unprofiled
+from ..host.host_call import repeat
+from ..host.host_numbers import LIMIT, HostNumber, ahead
+from ..proxies.lazy_scalars import LazyScalar, forced
+from ..proxies.numpy_scalars import fixed
+from ..recorder.record import Recorder
+from ..recorder.recording import Source
+
+_CLOCKS = [getattr(time, name) for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns",
+                                            "perf_counter_ns", "monotonic_ns", "process_time_ns", "thread_time_ns")
+           if hasattr(time, name)]
+_OF_PYTHON = (
+    "random", "getrandbits", "uniform", "triangular", "randint", "randrange", "normalvariate", "gauss", "lognormvariate",
+    "expovariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate", "vonmisesvariate", "binomialvariate",
+    "seed", "choice")
+_OF_NUMPY = (
+    "beta", "binomial", "chisquare", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric", "integers",
+    "laplace", "logistic", "lognormal", "logseries", "negative_binomial", "noncentral_chisquare", "noncentral_f", "normal",
+    "pareto", "poisson", "power", "rand", "randint", "randn", "random", "random_integers", "random_sample", "rayleigh",
+    "seed", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular",
+    "uniform", "vonmises", "wald", "weibull", "zipf")
+_OPERANDS = frozenset((int, float, bool, str, bytes, type(None)))
+_SEQUENCES = frozenset((list, tuple, str, range))       # of which `choice` takes an item by its number
+_ADVICE = "pass it as an argument, or use ingot's random functions"
+_stand_ins: dict = {}       # id of a stand-in -> the original
+_originals: set = set()     # ids of these
+
+
+def stand_ins() -> list:
+    """Return (function, its stand-in) for clocks, `next`, and classes of generators that were loaded since the last call."""
+    numpy: Any = sys.modules.get("numpy.random")
+    made: list = [] if _stand_ins else [*[(clock, _reading(clock)) for clock in _CLOCKS], (next, _next),
+                                        *_methods(_random.Random, _OF_PYTHON), *_methods(random.Random, _OF_PYTHON)]
+    if hasattr(numpy, "Generator") and id(vars(numpy.Generator)["normal"]) not in _originals:
+        made += [*_methods(numpy.RandomState, _OF_NUMPY), *_methods(numpy.Generator, _OF_NUMPY)]
+        if type(numpy.seed) is not types.MethodType:        # a function, in newer versions
+            made.append((numpy.seed, _drawing(vars(numpy.RandomState)["seed"], numpy.rand.__self__)))
+    _stand_ins.update([(id(other), original) for original, other in made])
+    _originals.update([id(original) for original, _ in made])
+    return made
+
+
+def _methods(kind, names) -> list:
+    return [(vars(kind)[name], _drawing(vars(kind)[name])) for name in names if name in vars(kind)]
+
+
+def gives_numbers(function, args) -> bool:
+    """Return whether a function is one of these stand-ins, perhaps bound to a generator, that decides about a call itself."""
+    if _stand_ins.get(id(function)) is next:
+        return bool(args) and type(args[0]) is itertools.count
+    return id(getattr(function, "__func__", function)) in _stand_ins
+
+
+def draws_by(generator) -> bool:
+    """Return whether draws from a generator can be repeated: code of users, and the operating system, may give anything."""
+    numpy = sys.modules.get("numpy.random")
+    return type(generator) in (random.Random, getattr(numpy, "RandomState", None), getattr(numpy, "Generator", None))
+
+
+def _recording(frame) -> Any:
+    """Return the recorder that records the code of a frame, or None. It does not record imports, code that interrupts, and a
+    later backward."""
+    recorder: Any = tls.m.recorder
+    if not isinstance(recorder, Recorder) or recorder.tracker is None or not is_user(frame):
+        return None
+    is_apart = recorder.tracker.world.apart.depth or recorder.tracker.chains.generators.is_apart
+    return None if is_apart else recorder
+
+
+def _reading(clock: Callable) -> Callable:
+    @functools.wraps(clock)
+    def read():
+        frame = sys._getframe(1)
+        recorder = _recording(frame)
+        if recorder is None or not recorder.permits("clock"):
+            return clock()
+        if not recorder.reads.defers:
+            recorder.tracker.status.refuse(f"it calls time.{clock.__name__}, which reads the clock, and code that takes no "
+                                           "numbers that change; read it outside, and pass the time as an argument")
+            return clock()
+        recorder.reads.passes()
+        kind = int if clock.__name__.endswith("_ns") else float
+        return _entered(recorder, HostNumber(clock, None, kind=kind), clock(), frame)
+
+    return read
+
+
+@functools.wraps(next)
+def _next(iterator, *default):
+    """Stand-in for `next`: that of an `itertools.count` is read at each call, and moved on at its end."""
+    frame = sys._getframe(1)
+    recorder = _recording(frame)
+    if recorder is None or type(iterator) is not itertools.count or not recorder.tracker.world.is_outside(iterator):
+        return next(iterator, *default)
+    iterators, value = recorder.tracker.reachable.iterators, ahead(iterator, 0)
+    if not recorder.reads.defers or type(value) not in (int, float) or abs(value) >= LIMIT:
+        iterators.refuse(recorder.tracker.known.name_of(iterator), place_of_frame(frame))
+        return next(iterator)
+    if not recorder.permits("counter"):
+        return next(iterator)
+    value = next(iterator)
+    call = HostNumber(ahead, None, (iterator, iterators.moves(iterator)), kind=type(value))
+    repeat(recorder, "next", next, (iterator,), {})
+    return _entered(recorder, call, value, frame)
+
+
+def _drawing(method: Callable, bound: Any = None) -> Callable:
+    """Return the stand-in for a method of a generator, or for the one of the generator `bound`."""
+    @functools.wraps(method)
+    def draw(*args, **kwargs):
+        frame, (generator, *given) = sys._getframe(1), args if bound is None else (bound, *args)
+        recorder = _recording(frame)
+        if recorder is None or not recorder.tracker.world.is_outside(generator):
+            return method(generator, *given, **kwargs)
+        return _Draw(recorder, generator, frame).of(method, given, kwargs)
+
+    return draw
+
+
+class _Draw:
+    """Draw of a recorded function from a generator that was there before."""
+
+    def __init__(self, recorder, generator, frame):
+        self._recorder, self._generator, self._frame = recorder, generator, frame
+
+    def of(self, method, args, kwargs):
+        """Return the result of a method of the generator, as a number that each replay draws."""
+        if method is vars(random.Random)["choice"]:
+            return self._choice(method, args, kwargs)
+        args, kwargs = tuple(map(_plain, args)), {name: _plain(x) for name, x in kwargs.items()}
+        operands = (*args, *kwargs.values())
+        takes_plain = all(type(x) in _OPERANDS and not (type(x) is int and abs(x) >= LIMIT) for x in operands)
+        has_bits = method.__name__ != "getrandbits" or operands[:1] <= (62,)
+        if not (takes_plain and has_bits and draws_by(self._generator) and self._may_defer()):
+            return self._refused(method, args, kwargs)
+        if not self._recorder.permits("random"):
+            return method(self._generator, *args, **kwargs)
+        return self._drawn(method, args, kwargs)
+
+    def _drawn(self, method, args, kwargs):
+        generators = self._recorder.tracker.chains.generators
+        is_seed = method.__name__ == "seed"
+        call = HostNumber(method, self._generator, args, kwargs)
+        value = unprofiled(generators.draw, call)
+        number = value.item() if isinstance(value, np.generic) else value       # None of a seed
+        if is_seed or (type(number) in (int, float) and not (type(number) is int and abs(number) >= LIMIT)):
+            call = HostNumber(method, self._generator, args, kwargs, None if is_seed else type(number))
+            entered = _entered(self._recorder, call, number, self._frame)
+            return entered if number is value else type(value)(_plain(entered))     # (a kind of NumPy's counts by value)
+        self._say(method, f" for a {type(value).__name__}")
+        return value
+
+    def _choice(self, method, args, kwargs):
+        """Return `generator.choice(items)`: it draws the number of the item, and each number makes a path of its own."""
+        items, = args if len(args) == 1 and not kwargs else (None,)
+        below = vars(random.Random)["_randbelow"]
+        if type(items) not in _SEQUENCES or not items or not self._may_defer() or not draws_by(self._generator):
+            return self._refused(method, args, kwargs)
+        return items[forced(self.of(below, (len(items),), {}))]
+
+    def _may_defer(self) -> bool:
+        """Return whether code takes a lazy scalar. One that a checkpoint saves, its second run would not save again."""
+        return self._recorder.reads.defers and tls.m.saved_hooks is None
+
+    def _refused(self, method, args, kwargs):
+        self._say(method, "")
+        return method(self._generator, *args, **kwargs)
+
+    def _say(self, method, what):
+        name = f"{type(self._generator).__module__}.{type(self._generator).__qualname__}.{method.__name__}"
+        self._recorder.tracker.status.refuse(f"it calls {name}{what}, whose result changes from call to call; {_ADVICE}")
+
+
+def _plain(x):
+    """Return an operand, with a number that changes fixed to its value: a replay draws with this one."""
+    return fixed(forced(x))
+
+
+def _entered(recorder, call: HostNumber, value, frame):
+    """Enter a number as an input, and return what Python gets for it."""
+    t: Tensor = wrap(call.array(value))
+    recorder.inputs.enter(t, Source("number", call))
+    if call.kind is None:
+        return value
+    line, reads = user_line() if call.kind is int else None, recorder.reads
+    if reads.is_size(line, value):
+        return reads.size(t, value, line)
+    number = LazyScalar(recorder, t, value, line)
+    return number.force() if looks_at_types(frame.f_code) else number
