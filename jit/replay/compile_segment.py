@@ -242,8 +242,8 @@ class Job:
             with np.errstate(all="ignore"):
                 return OPEN_PROFILES[-1].run(self, compiled, arrays) if OPEN_PROFILES else compiled.run(arrays)
         if OPEN_PROFILES:
-            return tls.m.run(OPEN_PROFILES[-1].run, self, compiled, arrays)
-        return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)
+            return tls.m.quietly(OPEN_PROFILES[-1].run, self, compiled, arrays)
+        return compiled.run(arrays) if compiled.is_native else tls.m.quietly(compiled.run, arrays)
 
     def step_names(self, compiled) -> dict:
         """Return {step of a compiled graph: its description}, for profiles."""

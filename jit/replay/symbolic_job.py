@@ -168,7 +168,7 @@ class SymbolicJob(Job):
             backend = HOST if on_device is None else on_device.backend
             goes_on = vars(self).get("stepwise") in (tls.m.journal or ())       # after an interrupt
             if goes_on or (backend is HOST and self._is_better_unbound(symbols, at_any_price)):
-                return tls.m.run(self.stepwise.run, self.arrays(env), symbols)
+                return tls.m.quietly(self.stepwise.run, self.arrays(env), symbols)
             kind = "binding" if any([v.holds(*symbols) for v in self._variants_on(backend)]) else "compiling"  # noqa: C419
             bound = self._paid(kind, at_any_price, self._bind, symbols, backend)
         return bound.run(self, env, symbols)

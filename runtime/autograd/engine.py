@@ -48,7 +48,7 @@ class Backward:
         self.on_tensors = create_graph or m.recorder is not None or m.batched is not None
         self.create_graph = create_graph
         self.only_recorded = self.on_tensors and not create_graph and m.batched is None     # eager code runs it on arrays
-        self.run = m.run
+        self.run = m.runner
         self.check_nan = m.anomaly == CHECK_NAN
         self.plain = not (self.on_tensors or self.check_nan or m.observer)
         self.by_observer = m.observer is not None and m.observer.observes_rules
@@ -400,7 +400,7 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
         elif tls.m.recorder is not None:
             write(old, add(old, g), "backward")
         else:
-            tls.m.run(add_to, old._a, g._a)
+            tls.m.quietly(add_to, old._a, g._a)
             old._storage.wrote("backward")
 
 

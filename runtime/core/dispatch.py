@@ -18,7 +18,7 @@ from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
 from ...ir.symbols.substitute import at_hint
-from ..state.mode import tls
+from ..state.mode import is_entered, tls
 from . import specialized_calls
 from .backend import HOST
 from .device_array import MESH, DeviceArray
@@ -242,7 +242,7 @@ def binder_of(args):
 def after_failure(op, kernel, arrays, params, error):
     """Raise an explained error for a failed call. Run the call again if it only met a re-entered NumPy context, as a finaliser
     inside another call does."""
-    if type(error) is RuntimeError and "cannot enter context" in str(error):
+    if is_entered(error):
         with np.errstate(all="ignore"):
             return kernel(*arrays, **params)
     m, is_foreign = tls.m, is_interrupt(error, of_user=True)
@@ -366,7 +366,7 @@ def untaped(fn, *args):
     m = tls.m
     if m.special:
         return fn(*args)
-    result = m.run(fn, *[a._a if isinstance(a, Tensor) else a for a in args])
+    result = m.quietly(fn, *[a._a if isinstance(a, Tensor) else a for a in args])
     if result.__class__ is tuple:
         return tuple([wrap(r) if hasattr(r, "strides") else r for r in result])
     return wrap(result) if hasattr(result, "strides") else result

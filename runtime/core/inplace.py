@@ -96,7 +96,7 @@ def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
     m = tls.m
     if not is_quiet(t, m) or (m.grad and _has_history(others, {})) or (m.special and op.is_autocast):
         return False
-    if not write_over(m.run, op, t._a, [t._a, *[x._a if isinstance(x, Tensor) else x for x in others]], params):
+    if not write_over(m.quietly, op, t._a, [t._a, *[x._a if isinstance(x, Tensor) else x for x in others]], params):
         return False
     wrote_plainly(t, name)
     return True
@@ -118,9 +118,9 @@ def overwrite_each(rows, name: str) -> list:
             quiet.append((row, operands))
         else:
             left.append(row)
-    at_once = len(quiet) > 1 and _write_over_at_once(m.run, quiet)
+    at_once = len(quiet) > 1 and _write_over_at_once(m.quietly, quiet)
     for row, operands in quiet:
-        if at_once or write_over(m.run, row[1], operands[0], operands, {}):
+        if at_once or write_over(m.quietly, row[1], operands[0], operands, {}):
             wrote_plainly(row[0], name)
         else:
             left.append(row)

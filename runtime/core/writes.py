@@ -17,7 +17,7 @@ from ...ir.ops.index.assign import assign_view
 from ...ir.reference import float8
 from ...ir.reference.scalar_functions import as_kind
 from ...ir.symbols.substitute import at_hint
-from ..state.mode import tls
+from ..state.mode import call_inside, tls
 from ..state.structure import add_hook
 from .device_array import MESH, DeviceArray
 from .node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, hooks_of, rescue_operands, rescue_result, source_of
@@ -49,13 +49,20 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
         a = dst._a
         if not isinstance(src, Tensor):
             if a.dtype.isbuiltin == 1:
-                m.run(a.fill, dt.fitted(src, dst.dtype, name))
+                src = dt.fitted(src, dst.dtype, name)
+                try:
+                    m.run(a.fill, src)
+                except RuntimeError as error:
+                    call_inside(error, a.fill, src)
                 wrote_plainly(dst, name)
                 return dst
         elif src._a.__class__ is _ndarray and src._a.shape == a.shape and (src._node is None or not m.grad):
             kind = src._a.dtype
             if kind is a.dtype or kind.isbuiltin == a.dtype.isbuiltin == 1:
-                m.run(np.copyto, a, src._a, "unsafe")
+                try:
+                    m.run(np.copyto, a, src._a, "unsafe")
+                except RuntimeError as error:
+                    call_inside(error, np.copyto, a, src._a, "unsafe")
                 wrote_plainly(dst, name)
                 return dst
     check_writable(dst, m, name, shared=not isinstance(src, Tensor))
@@ -73,9 +80,9 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     if m.grad and isinstance(src, Tensor) and src._node is not None:
         rescue_operands(src._node, (dst if dst._base is None else dst._base)._a, dst._storage)
     if isinstance(src, Tensor) and a.itemsize == 1 and a.dtype in float8.KINDS:
-        value = m.run(as_kind, value, a.dtype)
+        value = m.quietly(as_kind, value, a.dtype)
     if m.batched is None or not m.batched.writes(dst, src):
-        m.run(np.copyto, a, at_hint(value), casting="unsafe")
+        m.quietly(np.copyto, a, at_hint(value), casting="unsafe")
     wrote(dst, src, name, foreign)
     return dst
 
@@ -84,12 +91,12 @@ def write_by(dst: Tensor, fill, name: str):
     """Let `fill(array)` write all elements of `dst`, a host tensor outside of recordings, with values without history."""
     m = tls.m
     if is_plain(dst, m):
-        m.run(fill, dst._a)
+        m.quietly(fill, dst._a)
         wrote_plainly(dst, name)
         return dst
     check_writable(dst, m, name)
     _rescue(dst)
-    m.run(fill, dst._a)
+    m.quietly(fill, dst._a)
     wrote(dst, None, name)
     return dst
 

@@ -11,6 +11,8 @@ from ...ir import dtype as dt
 from ...ir.doors import door
 from .recorder import OperatorEvents, Recorder
 
+_INSIDE = contextvars.ContextVar("_INSIDE", default=False)      # whether the thread is inside of `Mode.run`
+
 
 class Mode:
     """The mode of a thread. After a change of any field behind `special`, call `refresh`."""
@@ -69,7 +71,21 @@ class Mode:
         self.listened = False       # the same without observers that only watch (`memo/call_recorder.py`)
         self._context = contextvars.Context()
         self._context.run(np.seterr, all="ignore")
+        self._context.run(_INSIDE.set, True)
         self.run: Any = self._context.run   # calls a function without numpy's floating point warnings
+
+    @property
+    def runner(self) -> Any:
+        """Caller of functions as `run` is, also for code that runs inside of `run`: the interpreter calls signal handlers and
+        finalisers there."""
+        return _directly if _INSIDE.get() else self.run
+
+    def quietly(self, function, /, *args, **kwargs):
+        """Call a function as `runner` does. (`run` by itself is quicker.)"""
+        try:
+            return self.run(function, *args, **kwargs)
+        except RuntimeError as error:
+            return call_inside(error, function, *args, **kwargs)
 
     @property
     def watched(self) -> bool:
@@ -92,6 +108,23 @@ class Mode:
         self.listened = self.told or bool(self.autocast) or (self.observer is not None and not self.observer.only_watches)
         self.noticed = self.told or self.observer is not None
         self.special = self.noticed or bool(self.autocast)
+
+
+def call_inside(error, function, /, *args, **kwargs):
+    """Call a function that `Mode.run` has not called because the thread is inside of it already; else let the error, which is
+    being handled, go on."""
+    if not is_entered(error):
+        raise
+    return function(*args, **kwargs)
+
+
+def _directly(function, /, *args, **kwargs):
+    return function(*args, **kwargs)
+
+
+def is_entered(error: BaseException) -> bool:
+    """Return whether `Mode.run` has called nothing, since the thread is inside of it already."""
+    return type(error) is RuntimeError and "cannot enter context" in str(error)
 
 
 class _Local(threading.local):

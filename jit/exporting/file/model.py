@@ -249,7 +249,7 @@ class Model(HoldsWeights):
         bound = self._bound.get(key)
         if bound is None or tuple([a.dtype for a in arrays]) != self._dtypes:
             bound = self._bind(key, arrays)
-        return bound.run([*arrays, *bound.rest]) if bound.is_native else tls.m.run(bound.run, [*arrays, *bound.rest])
+        return bound.run([*arrays, *bound.rest]) if bound.is_native else tls.m.quietly(bound.run, [*arrays, *bound.rest])
 
     def _bind(self, key, arrays):
         """Return the compiled graph for arrays of these shapes; raise if the model does not take them."""
@@ -375,7 +375,7 @@ class Model(HoldsWeights):
     def _derived_weights(self, names, sources, derive) -> list:
         """Return derived values by name, from the cache or computed all together."""
         if not all(name in self._derived for name in names):
-            for name, a in zip(names, tls.m.run(derive, [self._arrays[i] for i in sources])):
+            for name, a in zip(names, tls.m.quietly(derive, [self._arrays[i] for i in sources])):
                 self._derived.setdefault(name, a)
         return [self._derived[name] for name in names]
 

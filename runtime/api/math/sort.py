@@ -220,7 +220,7 @@ def _unique(input, dim, in_order, name, inverse, counts):
     """Return distinct values of the flattened tensor or of slices along `dim`, with inverse and counts if requested."""
     m, a = tls.m, input._a
     if dim is None and not m.special and a.__class__ is np.ndarray and 0 < a.size < _FEW and a.dtype.char in _COMPARED:
-        return _requested(*[None if x is None else wrap(x) for x in m.run(_distinct_of_few, a, in_order, inverse, counts)])
+        return _requested(*[None if x is None else wrap(x) for x in m.quietly(_distinct_of_few, a, in_order, inverse, counts)])
     input = input.detach()
     if dim is None:
         rows = flattened(input)

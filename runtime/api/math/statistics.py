@@ -73,8 +73,8 @@ def _selected(x):
         m.only_now()
         return None
     middle = (a.size - 1) // 2
-    parts = m.run(np.partition, a, middle)
-    value, largest = parts[middle], m.run(np.maximum.reduce, parts[middle:])
+    parts = m.quietly(np.partition, a, middle)
+    value, largest = parts[middle], m.quietly(np.maximum.reduce, parts[middle:])
     return wrap(value) if largest == largest and (value or a.dtype.kind != "f") else None
 
 

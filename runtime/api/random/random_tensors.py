@@ -222,7 +222,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
     if not given and d in SCALED and is_here(device) and not tls.m.special and min(shape, default=0) >= 0:
         made = np.empty(shape, d.np)
-        tls.m.run(fill_with_next, rn.normal, generator, as_float(std), as_float(mean), made)
+        tls.m.quietly(fill_with_next, rn.normal, generator, as_float(std), as_float(mean), made)
         return finish(wrap(made), out, requires_grad, "normal", device, pin_memory)
     noise = next_drawn(rn.normal, generator, device, shape=tuple(shape), dtype=d)
     still = [x.detach() if isinstance(x, Tensor) else x for x in (mean, std)]

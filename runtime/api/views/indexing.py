@@ -19,7 +19,7 @@ from ...core.placement import indices_on_device_of, on_device_of
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ...core.writes import is_plain, stands_for_number, write, wrote_plainly
 from ...state.messages import warn
-from ...state.mode import tls
+from ...state.mode import is_entered, tls
 from ..register.register import store
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import to_dtype
@@ -391,6 +391,10 @@ def _set_plainly(x, key, value) -> bool:
                 return False
             m.run(a.__setitem__, at, v)
     except (IndexError, ValueError):       # the general path raises the error
+        return False
+    except RuntimeError as error:
+        if not is_entered(error):
+            raise
         return False
     wrote_plainly(x, "__setitem__")
     return True

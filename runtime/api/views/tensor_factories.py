@@ -122,7 +122,7 @@ def of_counts(fn, *facts, mark=None) -> Tensor:
     takes half the time. `mark` is a tensor beside which it computes."""
     m = tls.m
     if mark is None:
-        return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
+        return fn(counted, *facts) if m.special else wrap(m.quietly(fn, _counted_array, *facts))
     return fn(lambda n, dtype=dt.int64: counted(n, dtype, mark), *facts)
 
 
@@ -132,7 +132,7 @@ def on_arrays(fn, t, *facts):
     m = tls.m
     if m.special or t._a.__class__ is not np.ndarray:
         return fn(lambda n, dtype=dt.int64: put(counted(n, dtype), t.device), t, *facts)
-    found = m.run(fn, _counted_array, t._a, *facts)
+    found = m.quietly(fn, _counted_array, t._a, *facts)
     return tuple(map(wrap, found)) if type(found) is tuple else wrap(np.asarray(found))
 
 
@@ -371,7 +371,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     d = dtype_for(dtype, out)
     run, mark = tls.m, mark_for(device)
     plain = mark is None and not run.special
-    ones = wrap(run.run(_diagonal_array, n, m, d)) if plain else of_counts(_diagonal, n, m, d, mark=mark)
+    ones = wrap(run.quietly(_diagonal_array, n, m, d)) if plain else of_counts(_diagonal, n, m, d, mark=mark)
     return finish(ones, out, requires_grad, "eye", device, pin_memory)
 
 

@@ -105,7 +105,7 @@ def _norms(tensors, order):
     norm, found = kernel_of(vector_norm), np.empty(len(tensors), kind)
     for i, t in enumerate(tensors):
         a = t._a
-        found[i] = m.run(norm, a, ord=2.0, dim=_ALL[a.ndim], keepdim=False)
+        found[i] = m.quietly(norm, a, ord=2.0, dim=_ALL[a.ndim], keepdim=False)
     return wrap(found)
 
 
