@@ -20,6 +20,8 @@ NOT_COMPARED = {
     "uniform": "each result is a draw",
     "normal": "each result is a draw",
     "standard_gamma": "each result is a draw; `gamma_slope` is its gradient",
+    **dict.fromkeys(("unpack_weight", "linear_stored"), "PyTorch has none of these formats: "
+                    "tests/ir/reference/test_weight_formats.py compares with a library that does"),
     "host_call": "the user's own function",
     "require": "PyTorch has such checks without a result",
     "place.device": "a machine without accelerators has one device",

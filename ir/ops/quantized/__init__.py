@@ -1,4 +1,5 @@
-"""Operators on 8-bit numbers: int8 linear and convolution, scaled float8 products, ranges and steps of quantisers.
+"""Operators on few bits: int8 linear and convolution, scaled float8 products, ranges and steps of quantisers, products with
+stored weights.
 
 Passes and quantised layers make them. Integer sums are exact on every backend.
 """

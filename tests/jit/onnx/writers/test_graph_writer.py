@@ -26,7 +26,7 @@ from samples import (
 
 # Operators without ONNX equivalent (versions 17 to 22) or a body of others: linear algebra, special functions, gradients of
 # templates, positions found in data, complex arguments and results, layouts, packed weights and devices that only compiled
-# programs use.
+# programs use, stored weights.
 NO_COUNTERPART = frozenset((
     "airy_ai", "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked",
     "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",
@@ -38,14 +38,15 @@ NO_COUNTERPART = frozenset((
     "fft", "fractional_max_pool", "frexp", "from_blocked", "gamma_slope", "gammainc", "gammaincc", "gcd", "geqrf",
     "host_call", "i0", "i0e", "i1", "i1e", "imag", "in_range", "inv",
     "inv_ex", "irfft", "later", "lcm", "ldl_factor", "ldl_solve",
-    "lgamma", "lstsq", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",
+    "lgamma", "linear_stored",
+    "lstsq", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",
     "modified_bessel_k0",
     "modified_bessel_k1", "modulus", "nextafter", "nonzero", "of_pairs", "pack_filters", "pack_recurrent", "pack_turned",
     "permutation",
     "packed_image", "pairs", "pinv", "pinv_above", "place", "polar", "polygamma", "polynomial", "qr", "real", "recurrent_int8",
     "recurrent_packed", "repeat_index", "rfft",
     "row_scale", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "trigamma",
+    "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "trigamma", "unpack_weight",
     "zeta"))
 # Composites, with the operator of their bodies for which they are refused.
 BODIES = {"cholesky_solve": "solve_triangular", "of_pairs": "operator complex"}
