@@ -4,7 +4,8 @@ Rooms, from the bottom to the top:
 
     state, core, pytree, backends, profiler, autograd, memo, cpu, cuda, api/register, interop, foreach, amp, api/views,
     api/math, api/nn, api/random, api/tensor_classes, signal, func, api/sparse, linalg, quasirandom, distributions,
-    masked, nested, array_api, distributed/stores, distributed/engines, distributed/groups, distributed/launchers,
+    masked, nested, stored_weights, array_api, distributed/stores, distributed/engines, distributed/groups,
+    distributed/launchers,
     nn/base, nn/functional, nn/layers, nn/utils, optim, multiprocessing, data, quantization, serialization,
     distributed/collectives, distributed/training, nn/parallel, nn/modules, distributed/tensor,
     distributed/tensor/parallel, distributed/fsdp, distributed/checkpoint, toolbox, namespaces, cuda/api.

@@ -26,6 +26,7 @@ from ..nn.base.hooks import Hooks
 from ..nn.base.parameter import Buffer, Owned, Parameter, kept_again, owned_again, uninitialized_again
 from ..nn.functional import activation
 from ..nn.layers.linear import NonDynamicallyQuantizableLinear
+from ..stored_weights.stored_weight import stored_again
 from . import archive as container
 from . import numpy_pickles
 from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine, are_atoms, are_plain
@@ -77,7 +78,7 @@ def _entries(*functions, **how) -> dict:
 
 _TABLE = (PLAIN_GLOBALS | _entries(Device, dt.by_name, format_of, layout_named, accepts=are_atoms)
           | _entries(Size, accepts=are_plain) | _entries(Hooks, of_class, kept_again, owned_again, uninitialized_again)
-          | _entries(made_again, masked_again, rebuilt, samples_again, with_data=True))
+          | _entries(made_again, masked_again, rebuilt, samples_again, stored_again, with_data=True))
 
 
 @cache
