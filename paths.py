@@ -235,6 +235,7 @@ PUBLIC = {
     "utils.deterministic": "runtime.toolbox.deterministic_switch",
     "utils.dlpack": "runtime.toolbox.dlpack_functions",
     "utils.flop_counter": "runtime.toolbox.flop_counter",
+    "utils.gguf": "runtime.serialization.gguf",
     "utils.hooks": "runtime.toolbox.hook_handles",
     "utils.model_zoo": "runtime.toolbox.hub",
     "utils.module_tracker": "runtime.toolbox.module_tracker",

@@ -16,7 +16,7 @@ from ..core.placement import move_to
 from ..core.tensor import wrap
 from ..state.mode import tls
 from . import archive as container
-from . import safetensors, torch_files
+from . import gguf_format, safetensors, torch_files
 
 python_objects = lazy(__package__, ".python_objects")
 
@@ -27,8 +27,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     """Write nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
 
     Tensors that share memory share it in the file. requires_grad and users' attributes are saved, histories are not. A path is
-    written completely or not at all. The suffix .safetensors selects that format (a flat dict of tensors), any other ingot's
-    own.
+    written completely or not at all. The suffixes .safetensors and .gguf select these formats (a flat dict of tensors), any
+    other ingot's own.
 
     Other objects, such as whole modules, are pickled by Python's own `pickle`; to load them, their classes must exist and be
     allowed. `pickle_protocol` is ignored: the format fixes it.
@@ -43,6 +43,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     with replacing(path) as file:
         if path.endswith(".safetensors"):
             safetensors.write(obj, file)
+        elif path.endswith(".gguf"):
+            gguf_format.write(obj, file)
         else:
             _write(obj, file)
 
@@ -99,13 +101,14 @@ def _replacing(path):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args) -> Any:
-    """Read a file of `save`, a .safetensors file, or a file of torch.save (without PyTorch).
+    """Read a file of `save`, a .safetensors or .gguf file, or a file of torch.save (without PyTorch).
 
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it. That is quick
-    and skips checksums; writes to tensors do not reach the file. No code in a file is run. From PyTorch's files plain data and
-    tensors are read; from ingot's also its own modules, and what `serialization.add_safe_globals` allows. `weights_only`
-    is ignored: there is no other way to read. Of `pickle_load_args` only `encoding` is accepted: strings of Python 2 are read
-    as latin-1.
+    and skips checksums; writes to tensors do not reach the file. A .gguf file is mapped unless `mmap` is False.
+
+    No code in a file is run. From PyTorch's files plain data and tensors are read; from ingot's also its own modules, and what
+    `serialization.add_safe_globals` allows. `weights_only` is ignored: there is no other way to read. Of `pickle_load_args`
+    only `encoding` is accepted: strings of Python 2 are read as latin-1.
 
     Tensors go to the device that they were saved from, or to the CPU if there is no such device. `map_location` names a device
     for all, or is a dict {"cuda:0": "cpu"}. It may also be a function of a tensor without elements and the location, which
@@ -124,7 +127,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
         return _guarded(_seekable(f), getattr(f, "name", type(f).__name__), None, where)
     path = _path(f)
     with open(path, "rb") as file:
-        mapped = np.memmap(path, np.uint8, mode="c") if mmap and os.path.getsize(path) else None
+        wants_map = mmap or (mmap is None and file.read(len(gguf_format.MAGIC)) == gguf_format.MAGIC)
+        file.seek(0)
+        mapped = np.memmap(path, np.uint8, mode="c") if wants_map and os.path.getsize(path) else None
         return _guarded(file, os.path.basename(path), mapped, where)
 
 
@@ -198,6 +203,8 @@ def _read(file, name, mapped, where):
     if safetensors.header_length(head, size) is not None:
         found, device = safetensors.read(file, size, name, mapped), where("cpu")
         return found if device is None else {k: move_to(t, device) for k, t in found.items()}
+    if head[:4] == gguf_format.MAGIC:
+        return gguf_format.read(file, size, name, mapped, where)
     if not size:
         raise EmptyFileError(f"{name} is empty")
-    raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, or of torch.save)")
+    raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, .gguf, or of torch.save)")

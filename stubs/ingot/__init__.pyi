@@ -3934,7 +3934,7 @@ def linspace(start: Tensor | _b.complex, end: Tensor | _b.complex, steps: _b.int
     """Return `steps` evenly spaced values from start to end, both included."""
 def load(f: _t.Any, map_location: _t.Any = None, pickle_module: _t.Any = None, *, weights_only: _b.bool = True,
          mmap: _t.Any = None, **pickle_load_args: _t.Any) -> _t.Any:
-    """Read a file of `save`, a .safetensors file, or a file of torch.save (without PyTorch)."""
+    """Read a file of `save`, a .safetensors or .gguf file, or a file of torch.save (without PyTorch)."""
 def lobpcg(A: Tensor, k: _b.int | None = None, B: Tensor | None = None,
            X: Tensor | None = None, n: _t.Any = None, iK: _t.Any = None, niter: _t.Any = None,
            tol: _t.Any = None, largest: _t.Any = None, method: _t.Any = None,

@@ -26,6 +26,8 @@ from ingot.jit.exporting.file import archive as model_file
 from ingot.runtime.distributed.checkpoint.folder_format import opened
 from ingot.runtime.serialization.numpy_files import read_arrays
 from ingot.runtime.serialization.safetensors import header_length
+from ingot.runtime.stored_weights import store
+from ingot.utils import gguf
 from torch_pickles import Stored, archive, checkpoint, legacy, tensor
 
 _STORED = Stored("0", "Float", np.arange(6, dtype=np.float32))
@@ -33,6 +35,13 @@ _STORED = Stored("0", "Float", np.arange(6, dtype=np.float32))
 
 def load(data):
     ingot.load(io.BytesIO(data))
+
+
+def load_gguf(data):
+    """Read a file that may be GGUF, and the fields of its tokenizer."""
+    read = ingot.load(io.BytesIO(data))
+    if isinstance(read, gguf.GGUFWeights):
+        read.tokenizer, read.chat_template  # noqa: B018  (properties, which check)
 
 
 @contextlib.contextmanager
@@ -141,6 +150,17 @@ def safetensors() -> bytes:
     return hostile_files.safetensors({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8))
 
 
+def gguf_file() -> bytes:
+    """A GGUF file with a tokenizer, whose data begins with a text that the header does not hold."""
+    metadata = {"general.architecture": "llama", "n": 3, "flag": True, "tokenizer.ggml.tokens": ["a", "é"],
+                "tokenizer.ggml.scores": np.zeros(2, np.float32), "tokenizer.ggml.bos_token_id": 1,
+                "tokenizer.chat_template": "{{ x }}"}
+    out = io.BytesIO()
+    gguf.save({"a": ingot.tensor(np.frombuffer(b"Data begins here", np.int8)), "b": store(ingot.ones(2, 32), "Q4_0"),
+               "c": store(ingot.ones(256), "Q6_K"), "d": ingot.arange(3.0).half()}, out, metadata)
+    return out.getvalue()
+
+
 def torch_file() -> bytes:
     return archive({"w": tensor(_STORED, 0, (2, 3), (3, 1))}, [_STORED])
 
@@ -155,7 +175,8 @@ def onnx_model() -> bytes:
 
 # By name: (reader, a function that returns an honest file).
 READERS = {"ingot.save": (load, saved), "torch.save": (load, torch_file), "torch.save, legacy": (load, torch_legacy),
-           "safetensors": (load, safetensors), "numpy pickles": (load, packed_array), "models": (load_model, exported),
+           "safetensors": (load, safetensors), "GGUF": (load_gguf, gguf_file),
+           "numpy pickles": (load, packed_array), "models": (load_model, exported),
            "ONNX": (load_onnx, onnx_model),
            "ONNX, run": (run_onnx, onnx_model), ".npy": (load_arrays, array), ".npz": (load_arrays, arrays),
            ".npz, compressed": (load_arrays, deflated), "checkpoints": (load_folder, folder),

@@ -14,6 +14,7 @@ from ingot.utils import data as data
 from ingot.utils import deterministic as deterministic
 from ingot.utils import dlpack as dlpack
 from ingot.utils import flop_counter as flop_counter
+from ingot.utils import gguf as gguf
 from ingot.utils import hooks as hooks
 from ingot.utils import hub as hub
 from ingot.utils import model_zoo as model_zoo
