@@ -15,6 +15,7 @@ _conv = lazy(__package__, "..conv.conv")
 _pooling = lazy(__package__, "..conv.pooling")
 _int8_linear = lazy(__package__, "..gemm.int8_linear")
 _matmul = lazy(__package__, "..gemm.matmul")
+_stored_weights = lazy(__package__, "..gemm.stored_weights")
 _draws = lazy(__package__, "..index.draws")
 _gathers = lazy(__package__, "..index.gathers")
 _indexed_writes = lazy(__package__, "..index.indexed_writes")
@@ -64,6 +65,7 @@ FAMILIES: dict[str, tuple] = {
     "nn.sampled_points": (_sampled_points,), "nn.softmax": (_normalization,),
     "packed.blocked": (_blocked,), "packed.blocked_grad": (_blocked,), "packed.recurrent_packed": (_recurrent,),
     "quantized.int8_conv": (_int8_conv,), "quantized.int8_linear": (_int8_linear, _recurrent),
+    "quantized.stored_weights": (_stored_weights,),
 }
 _HOME = f"{__package__.partition('.')[0]}.ir.ops."
 _found: dict[Op, OperatorKernel | None] = {}
