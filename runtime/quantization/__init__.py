@@ -1,4 +1,6 @@
-"""`ingot.ao.quantization`: int8 models, with a quarter of the memory of float32.
+"""`ingot.ao.quantization`: models of 8 bits and less, with a quarter of the memory of float32.
+
+`quantize_` stores weights alone, in 4 to 8 bits, for language models whose speed is that of memory (`weight_only.py`).
 
 `quantize_dynamic` needs no calibration: weights are int8, inputs are quantised at each call. It is two to six times as fast as
 float32 where reading weights dominates (few rows, large layers, recurrent ones). On x86-64 without VNNI products of many rows
@@ -16,15 +18,16 @@ from ..nn.base.module import Module
 from ..nn.layers import rnn
 from ..nn.layers.linear import Linear
 from ..nn.utils.parametrize import type_before_parametrizations
-from . import dynamic_modules, fake_quantize, observers, prepare_convert, qconfig, qconfig_mapping
+from . import dynamic_modules, fake_quantize, observers, prepare_convert, qconfig, qconfig_mapping, weight_only
 from .fake_quantize import *  # noqa: F403
 from .int8_weights import require_int8
 from .observers import *  # noqa: F403
 from .prepare_convert import *  # noqa: F403  (the names in its __all__)
 from .qconfig import *  # noqa: F403
 from .qconfig_mapping import *  # noqa: F403
+from .weight_only import *  # noqa: F403
 
-_PARTS = (prepare_convert, fake_quantize, observers, qconfig, qconfig_mapping)
+_PARTS = (prepare_convert, fake_quantize, observers, qconfig, qconfig_mapping, weight_only)
 __all__ = sorted(["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "get_default_dynamic_quant_module_mappings", "quantize_dynamic",
                   *[name for part in _PARTS for name in part.__all__]])
 

@@ -1,11 +1,13 @@
-"""`ingot.ao.quantization`: int8 models, with a quarter of the memory of float32."""
+"""`ingot.ao.quantization`: models of 8 bits and less, with a quarter of the memory of float32."""
 
 # Made by `make stubs` from the live package; not edited by hand.
 
 import builtins as _b
+import collections.abc as _c
 import typing as _t
 import numpy as _np
 from ingot import Tensor as _Tensor
+from ingot import device as _device
 from ingot import dtype as _dtype
 from ingot import qscheme as _qscheme
 from ingot.nn import Module as _Module
@@ -192,6 +194,26 @@ class HistogramObserver(UniformQuantizationObserverBase):
     def reset_min_max_vals(self) -> None:
         """Forget the observations."""
 
+class Int4WeightOnlyConfig:
+    """4 bits, with a scale and a minimum for each group of a row."""
+    group_size: _b.int
+    def __eq__(self, other: _t.Any) -> _t.Any: ...
+    def __hash__(self) -> _b.int: ...
+    def __init__(self, group_size: _b.int = 128) -> None: ...
+    def __post_init__(self) -> None: ...
+    def format_for(self, numbers: _b.int) -> _b.str:
+        """Return the format of rows of so many numbers. `numbers` is ignored: one format serves all lengths."""
+
+class Int8WeightOnlyConfig:
+    """8 bits from -127 to 127, with a scale for each group of a row; one group is the whole row without a `group_size`."""
+    group_size: _b.int | None
+    def __eq__(self, other: _t.Any) -> _t.Any: ...
+    def __hash__(self) -> _b.int: ...
+    def __init__(self, group_size: _b.int | None = None) -> None: ...
+    def __post_init__(self) -> None: ...
+    def format_for(self, numbers: _b.int) -> _b.str:
+        """Return the format of rows of so many numbers."""
+
 class MinMaxObserver(UniformQuantizationObserverBase):
     """Observer of the smallest and the largest number of all inputs."""
     def __init__(self, *args: _t.Any, **settings: _t.Any) -> None: ...
@@ -358,6 +380,72 @@ class ReuseInputObserver(NoopObserver):
     """Observer for modules that only move their input: values keep its scale."""
     def __init__(self) -> None: ...
 
+class StoredWeight(_Tensor):
+    """Floats stored in the blocks of a weight format."""
+    format: _b.str
+    like: _t.Any
+    numbers: _b.int
+    values_of: _t.Any
+    def __array__(self, dtype: _t.Any = None, copy: _t.Any = None) -> _t.Any: ...
+    def __hash__(self) -> _b.int: ...
+    def __init__(self, *args: _t.Any, **kwargs: _t.Any) -> None:
+        """Do nothing. `args` and `kwargs` are ignored: the class's `__new__` has made the tensor of them."""
+    def __iter__(self) -> _c.Iterator[_t.Any]: ...
+    def __len__(self) -> _b.int: ...
+    @_b.property
+    def aval(self) -> _t.Any: ...
+    @_b.property
+    def data(self) -> _t.Any: ...
+    @data.setter
+    def data(self, value: _t.Any) -> None: ...
+    def dequantize(self) -> _Tensor:
+        """Return the numbers as a plain tensor of this tensor's dtype."""
+    @_b.property
+    def device(self) -> _t.Any: ...
+    def dim(self) -> _b.int:
+        """Return the number of dims."""
+    @_b.property
+    def dtype(self) -> _t.Any: ...
+    @_b.property
+    def grad(self) -> _t.Any:
+        """Gradient of the values, as a tensor of this class."""
+    @grad.setter
+    def grad(self, value: _t.Any) -> None: ...
+    @_b.property
+    def grad_fn(self) -> _t.Any: ...
+    @_b.property
+    def is_cpu(self) -> _t.Any: ...
+    @_b.property
+    def is_cuda(self) -> _t.Any: ...
+    @_b.property
+    def is_leaf(self) -> _t.Any: ...
+    @_b.property
+    def is_meta(self) -> _t.Any: ...
+    @_b.property
+    def layout(self) -> _t.Any: ...
+    @_b.property
+    def nbytes(self) -> _t.Any: ...
+    @_b.property
+    def ndim(self) -> _t.Any: ...
+    def numel(self) -> _b.int:
+        """Return the number of stored numbers."""
+    def numpy(self, *, force: _b.bool = False) -> _t.Any:
+        """Raise: NumPy has no such elements. `force` is ignored."""
+    def parts(self) -> _b.tuple[_t.Any, ...]:
+        """Return the parts, and the function that rebuilds the tensor."""
+    @_b.property
+    def requires_grad(self) -> _t.Any: ...
+    @requires_grad.setter
+    def requires_grad(self, value: _t.Any) -> None: ...
+    def requires_grad_(self, requires_grad: _b.bool = True) -> _t.Self:
+        """Raise for True: bytes have no gradient."""
+    @_b.property
+    def rows(self) -> _t.Any: ...
+    @_b.property
+    def shape(self) -> _t.Any: ...
+    def size(self, dim: _b.int | _c.Sequence[_b.int] | None = None) -> _t.Any:
+        """Return the sizes, or one of them."""
+
 class UniformQuantizationObserverBase(ObserverBase):
     """Observers of ranges divided evenly, from `quant_min` to `quant_max`."""
     eps: _Tensor
@@ -377,6 +465,16 @@ class UniformQuantizationObserverBase(ObserverBase):
         """Forget the observations."""
     def steps_between(self, low: _t.Any, high: _t.Any) -> _t.Any:
         """Return (scale, zero point) for the ends of ranges."""
+
+class WeightOnlyConfig:
+    """Any format: "Q4_K", "Q8_0" and others of GGUF files, "BF16", "F16", or groups such as "int6_group32"."""
+    format: _b.str
+    def __eq__(self, other: _t.Any) -> _t.Any: ...
+    def __hash__(self) -> _b.int: ...
+    def __init__(self, format: _b.str) -> None: ...
+    def __post_init__(self) -> None: ...
+    def format_for(self, numbers: _b.int) -> _b.str:
+        """Return the format of rows of so many numbers. `numbers` is ignored: one format serves all lengths."""
 
 def convert(module: _Module, mapping: _t.Any = None, inplace: _b.bool = False) -> _Module:
     """Return the prepared model (a copy, unless `inplace`) with int8 layers, for inputs like those observed."""
@@ -425,6 +523,9 @@ def qconfig_equals(q1: _t.Any, q2: _t.Any) -> _b.bool:
     """Return whether both make the same observers with the same arguments."""
 def quantize(model: _Module, run_fn: _t.Any, run_args: _t.Any, mapping: _t.Any = None, inplace: _b.bool = False) -> _Module:
     """Run prepare, run_fn(model, *run_args), and convert."""
+def quantize_(model: _Module, config: _t.Any, filter_fn: _c.Callable[[_Module, _b.str], _b.bool] | None = None,
+              device: _device | _b.str | _b.int | None = None) -> None:
+    """Store the weights of linear modules in the format of `config`, in place."""
 def quantize_dynamic(model: _Module, qconfig_spec: _t.Any = None,
                      dtype: _dtype | _b.type[_t.Any] | _b.str | _np.dtype[_t.Any] = ...,
                      mapping: _t.Any = None, inplace: _b.bool = False) -> _Module:

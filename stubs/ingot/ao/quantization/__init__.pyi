@@ -1,4 +1,4 @@
-"""`ingot.ao.quantization`: int8 models, with a quarter of the memory of float32."""
+"""`ingot.ao.quantization`: models of 8 bits and less, with a quarter of the memory of float32."""
 
 # Made by `make stubs` from the live package; not edited by hand.
 
@@ -17,6 +17,8 @@ from ingot.quantization import FixedQParamsFakeQuantize as FixedQParamsFakeQuant
 from ingot.quantization import FixedQParamsObserver as FixedQParamsObserver
 from ingot.quantization import FusedMovingAvgObsFakeQuantize as FusedMovingAvgObsFakeQuantize
 from ingot.quantization import HistogramObserver as HistogramObserver
+from ingot.quantization import Int4WeightOnlyConfig as Int4WeightOnlyConfig
+from ingot.quantization import Int8WeightOnlyConfig as Int8WeightOnlyConfig
 from ingot.quantization import MinMaxObserver as MinMaxObserver
 from ingot.quantization import MovingAverageMinMaxObserver as MovingAverageMinMaxObserver
 from ingot.quantization import MovingAveragePerChannelMinMaxObserver as MovingAveragePerChannelMinMaxObserver
@@ -35,7 +37,9 @@ from ingot.quantization import RecordingObserver as RecordingObserver
 from ingot.quantization import RecordingObserver as _RecordingObserver
 from ingot.quantization import ReuseInputObserver as ReuseInputObserver
 from ingot.quantization import ReuseInputObserver as _ReuseInputObserver
+from ingot.quantization import StoredWeight as StoredWeight
 from ingot.quantization import UniformQuantizationObserverBase as UniformQuantizationObserverBase
+from ingot.quantization import WeightOnlyConfig as WeightOnlyConfig
 from ingot.quantization import convert as convert
 from ingot.quantization import disable_fake_quant as disable_fake_quant
 from ingot.quantization import disable_observer as disable_observer
@@ -58,6 +62,7 @@ from ingot.quantization import prepare_qat as prepare_qat
 from ingot.quantization import propagate_qconfig_ as propagate_qconfig_
 from ingot.quantization import qconfig_equals as qconfig_equals
 from ingot.quantization import quantize as quantize
+from ingot.quantization import quantize_ as quantize_
 from ingot.quantization import quantize_dynamic as quantize_dynamic
 from ingot.quantization import quantize_qat as quantize_qat
 
