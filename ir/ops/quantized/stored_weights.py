@@ -83,4 +83,5 @@ def _batch_linear(size, op, args, held, params):
 linear_stored = op(
     "linear_stored", infer=_infer_linear, ref=_linear, vjp=(_linear_x, None, _linear_bias), lower=Host(), batch=_batch_linear,
     flops=lambda args, outs, params: 2 * prod(outs[0].shape) * args[0].shape[-1],
-    doc="x @ weight.T + bias for a stored weight; products and sums are those of the input's dtype.")
+    doc="x @ weight.T + bias for a stored weight; sums are those of the input's dtype. Kernels may round x to 16 bits, "
+        "relative to the largest magnitude of each 32 numbers: then an infinity makes its row of results nan.")

@@ -13,8 +13,9 @@ from ....ir import dtype as dt
 from ....ir.ops.quantized import stored_weights as ops
 from ....ir.reference.weight_formats import format_named
 from ....ir.target import host
-from ....passes.codegen.llvm.contract import stored_weights as codegen
+from ....passes.codegen.llvm.contract import stored_products as codegen
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias
+from ....passes.codegen.llvm.contract.stored_weights import can_unpack
 from ....passes.schedule.plan_steps import LINE
 from ..calls import pool
 from ..calls.kernel_steps import fill, move
@@ -33,7 +34,7 @@ _ITEM_BYTES = 1 << 16           # bytes of a weight that stay in a near cache wh
 _ITEMS_EACH = 4                 # for each thread, where columns suffice
 _BLOCK_FLOATS = 1 << 20         # unpacked at a time
 _LEAST_BLOCK = 64               # rows of a weight that are unpacked at a time, at least
-_UNPACK_WORK = 4                # scalar operations to unpack a number
+_UNPACK_WORK, _ROUND_WORK = 4, 8        # scalar operations to unpack a number, to round one
 _KEPT = 1024
 
 
@@ -41,7 +42,7 @@ _KEPT = 1024
 def _tasks(format, bias):
     kernel = codegen.StoredKernel(host(), format, bias)
     compiled = compile_module(text_of(kernel), kernel.symbols)
-    return [compiled[symbol] for symbol in kernel.symbols]
+    return {symbol.removeprefix("stored_"): compiled[symbol] for symbol in kernel.symbols}
 
 
 def _step(task, arrays, work, items, threads, **words) -> NativeStep:
@@ -52,26 +53,30 @@ def _step(task, arrays, work, items, threads, **words) -> NativeStep:
 
 
 def _unpack_step(format, bias, rows, numbers, source, target, threads) -> NativeStep:
-    unpack, _ = _tasks(format, bias)
-    return _step(unpack, (0, source, 0, target), _UNPACK_WORK * rows * numbers, rows, threads, numbers=numbers,
-                 weight_row=format_named(format).bytes_of_row(numbers), out_row=numbers * _ITEM)
+    return _step(_tasks(format, bias)["unpack"], (0, source, 0, target), _UNPACK_WORK * rows * numbers, rows, threads,
+                 numbers=numbers, weight_row=format_named(format).bytes_of_row(numbers), out_row=numbers * _ITEM)
 
 
 def _few(format, rows, columns, numbers, bias, threads) -> NativeCall:
     """Return the product that unpacks in registers; operands are x, the rows, the bias if there is one, and the result."""
-    form, (_, dots) = format_named(format), _tasks(format, bias)
+    form, tasks = format_named(format), _tasks(format, bias)
     x: At | Scratch = At(0)
     x_row, steps, room = numbers * _ITEM, [], 0
-    if numbers % form.block:            # vectors read x to the end of the last block
+    if "round" in tasks:
+        x, x_row = Scratch(), codegen.rounded_bytes(form, numbers)
+        room = rows * x_row
+        steps = [_step(tasks["round"], (At(0), 0, 0, x), _ROUND_WORK * rows * numbers, rows, threads, numbers=numbers,
+                       out_row=x_row)]
+    elif numbers % form.block:          # vectors read x to the end of the last block
         x, x_row = Scratch(), -(-numbers // form.block) * form.block * _ITEM
         room = -(-rows * x_row // LINE) * LINE
         steps = [fill(x, room // _ITEM, 0, dt.float32),
                  move((rows, numbers), _ITEM, At(0), (numbers * _ITEM, _ITEM), x, (x_row, _ITEM))]
     weight_row = form.bytes_of_row(numbers)
     block = max(1, min(_ITEM_BYTES // max(weight_row, 1), -(-columns // (_ITEMS_EACH * threads))))
-    dot = _step(dots, (x, At(1), At(2) if bias else 0, At(3)), 2 * rows * columns * numbers, -(-columns // block), threads,
-                rows=rows, columns=columns, numbers=numbers, x_row=x_row, weight_row=weight_row, out_row=columns * _ITEM,
-                block=block)
+    work, items = 2 * rows * columns * numbers, -(-columns // block)
+    dot = _step(tasks["dots"], (x, At(1), At(2) if bias else 0, At(3)), work, items, threads, rows=rows, columns=columns,
+                numbers=numbers, x_row=x_row, weight_row=weight_row, out_row=columns * _ITEM, block=block)
     return NativeCall((*steps, dot), room)
 
 
@@ -117,7 +122,7 @@ def _unpack_plan(format, rows, numbers, threads) -> Plan:
 
 def _is_native(x, format, numbers):
     """Whether kernels take the arrays: floats of 32 bits, and a format whose floats the processor converts."""
-    return x.dtype == _F32 and numbers > 0 and x.size > 0 and codegen.can_unpack(host(), format_named(format))
+    return x.dtype == _F32 and numbers > 0 and x.size > 0 and can_unpack(host(), format_named(format))
 
 
 def linear(x, rows, bias, *, format, numbers):
@@ -142,7 +147,7 @@ def _linear_step(node, operands, results):
 
 def unpack(rows, *, format, numbers):
     """Return the float32 numbers of rows."""
-    if not rows.size or not codegen.can_unpack(host(), format_named(format)):
+    if not rows.size or not can_unpack(host(), format_named(format)):
         return ops.unpack_weight.ref(rows, format=format, numbers=numbers)
     out = alloc.empty((*rows.shape[:-1], numbers), _F32)
     _unpack_plan(format, prod(rows.shape[:-1]), numbers, pool.get_num_threads())(alloc.dense(rows), out)
@@ -151,7 +156,7 @@ def unpack(rows, *, format, numbers):
 
 def _unpack_native(node, operands, results):
     (rows,), format, numbers = operands, node.params["format"], node.params["numbers"]
-    if not rows.size or not codegen.can_unpack(host(), format_named(format)):
+    if not rows.size or not can_unpack(host(), format_named(format)):
         return None
     threads = pool.get_num_threads()
     return NativeCall((_unpack_step(format, False, prod(rows.shape[:-1]), numbers, At(0), At(1), threads),))

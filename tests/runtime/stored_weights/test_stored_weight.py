@@ -14,6 +14,7 @@ from ingot.ir.reference.weight_formats import FORMATS, format_named
 from ingot.nn import functional as F
 from ingot.runtime.stored_weights import StoredWeight, store, stored_again
 
+ROUNDED = 2e-3      # x of few rows is rounded to 16 bits; `tests/runtime/cpu/gemm/test_stored_weights.py` has the bound
 NAMES = ("Q4_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "BF16", "F16", "int4_group32", "uint4_group128", "int8_group64")
 
 
@@ -38,7 +39,7 @@ def test_linear_and_its_gradient(name):
         x = ingot.randn(*shape, requires_grad=True)
         y = ingot.randn_like(x[..., :6])
         got, want = F.linear(x, w, bias), F.linear(x, dense, bias)
-        np.testing.assert_allclose(got.detach(), want.detach(), rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(got.detach(), want.detach(), rtol=1e-5, atol=ROUNDED)
         (first,), (second,) = ingot.autograd.grad(got, x, y), ingot.autograd.grad(want, x, y)
         np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-4)
 
