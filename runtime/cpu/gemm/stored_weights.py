@@ -1,7 +1,7 @@
 """Products with stored weights (`ir/ops/quantized/stored_weights.py`), and their unpacking.
 
-Few rows of x: each row of the weight is unpacked in registers and multiplied there, so its bytes are read once. Many rows: a
-block of the weight at a time is unpacked to floats in scratch memory, and the product of floats packs it from the caches.
+Few rows of x: each row of the weight is unpacked in registers and multiplied there, so its bytes are read once. Many rows:
+panels of the weight are unpacked as the product of floats packs them.
 """
 
 import functools
@@ -13,27 +13,26 @@ from ....ir import dtype as dt
 from ....ir.ops.quantized import stored_weights as ops
 from ....ir.reference.weight_formats import format_named
 from ....ir.target import host
+from ....passes.codegen.llvm.contract import gemm
 from ....passes.codegen.llvm.contract import stored_products as codegen
-from ....passes.codegen.llvm.contract.epilogue import ColumnBias
+from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Identity
 from ....passes.codegen.llvm.contract.stored_weights import can_unpack
+from ....passes.codegen.llvm.ir.types import F32
 from ....passes.schedule.plan_steps import LINE
 from ..calls import pool
 from ..calls.kernel_steps import fill, move
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import Plan, chunks_for
-from ..calls.step_list import At, NativeCall, NativeStep, Scratch
-from ..compiler.compile import compile_module
+from ..calls.step_list import At, NativeCall, NativeStep, Own, Scratch
+from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
-from .gemm import product_of
-from .gemm_plan import Layout, make_plan
+from . import tile_plan
 
 _F32, _ITEM = np.dtype(np.float32), 4
 _FEW_ROWS = 8                   # up to so many rows of x, unpacking in registers anew for every two is quicker
 _ITEM_BYTES = 1 << 16           # bytes of a weight that stay in a near cache while some rows of x use them
 _ITEMS_EACH = 4                 # for each thread, where columns suffice
-_BLOCK_FLOATS = 1 << 20         # unpacked at a time
-_LEAST_BLOCK = 64               # rows of a weight that are unpacked at a time, at least
 _UNPACK_WORK, _ROUND_WORK = 4, 8        # scalar operations to unpack a number, to round one
 _KEPT = 1024
 
@@ -80,28 +79,24 @@ def _few(format, rows, columns, numbers, bias, threads) -> NativeCall:
     return NativeCall((*steps, dot), room)
 
 
+@functools.lru_cache(None)
+def _float_kernel(format, bias) -> gemm.GemmKernel:
+    return gemm.GemmKernel(host(), gemm.Precision.of(F32), "tiles", ColumnBias(F32) if bias else Identity(), may_swap=False,
+                           stored=format)
+
+
 def _many(format, rows, columns, numbers, bias, threads) -> NativeCall:
-    """Return the product of floats, a block of the weight at a time."""
-    weight_row = format_named(format).bytes_of_row(numbers)
-    product = product_of(_F32, ColumnBias(product_of(_F32).precision.b)) if bias else product_of(_F32)
-    block = min(columns, max(_LEAST_BLOCK, _BLOCK_FLOATS // numbers))
-    firsts = range(0, columns, block)
-    plans = [_float_plan(product, rows, min(block, columns - first), numbers, columns, threads) for first in firsts]
-    floats, steps = Scratch(-(-max(plan.scratch_bytes for plan in plans) // LINE) * LINE), []
-    for first, plan in zip(firsts, plans, strict=True):
-        count = min(block, columns - first)
-        steps.append(_unpack_step(format, bias, count, numbers, At(1, first * weight_row), floats, threads))
-        left, right = (floats, At(0)) if plan.swapped else (At(0), floats)
-        words = (At(2, first * _ITEM),) if bias else ()
-        steps += plan.native(words, left, right, At(3, first * _ITEM)).steps
-    return NativeCall(tuple(steps), floats.offset + block * numbers * _ITEM)
-
-
-@functools.lru_cache(_KEPT)
-def _float_plan(product, rows, count, numbers, columns, threads):
-    """Return the plan of x with a block of rows of floats, to some columns of the result."""
-    return make_plan(Layout((rows, numbers), (numbers * _ITEM, _ITEM)), Layout((numbers, count), (_ITEM, numbers * _ITEM)),
-                     Layout((rows, count), (columns * _ITEM, _ITEM)), _ITEM, _ITEM, product, threads)
+    """Return the product of floats, which unpacks the weight as it packs it."""
+    kernel = _float_kernel(format, bias).fitted(columns, False)
+    cut = tile_plan.stored_cut(rows, numbers, columns, format_named(format).block, kernel, threads)
+    words = {**dict.fromkeys(gemm.WORDS, 0), **cut.words, "a": At(0), "b": At(1), "c": At(3), "scratch": Scratch(),
+             "a_row": numbers * _ITEM, "a_step": _ITEM, "source_row": numbers * _ITEM, "source_step": _ITEM,
+             "b_column": format_named(format).bytes_of_row(numbers), "c_row": columns * _ITEM, "sums_row": columns * _ITEM,
+             "rows": rows, "columns": columns, "depth": numbers, "panel": cut.panel, "panels": -(-columns // cut.panel),
+             "row_blocks": cut.blocks, "items": cut.items, "chunks": cut.chunks, "pack": gemm.PACK_TRANSPOSED,
+             "operands": Own(len(gemm.WORDS)) if bias else 0}
+    step = NativeStep(task_of(kernel), (*[words[name] for name in gemm.WORDS], *[At(2)] * bias), cut.chunks)
+    return NativeCall((step,), cut.words["scratch_bytes"] * (threads if cut.chunks > 1 else 1))
 
 
 @functools.lru_cache(_KEPT)

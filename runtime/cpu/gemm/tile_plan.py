@@ -21,7 +21,7 @@ _NARROW_BYTES = 256                 # a B so narrow is read in place
 _SPLIT_ROWS = 40                    # up to so many rows, loads across two lines cost less than packing
 _CROWDED_BYTES = 2048               # multiples of so many bytes fall on few places of a cache
 _TURNED_BYTES = 4096                # columns of a transposed A so far apart are packed
-LINE, _PAGE = 64, 4096
+LINE, _PAGE, _FLOAT = 64, 4096, 4
 _ITEMS_EACH, _ITEM_WORK = 4, 1 << 22    # for each thread, where cutting costs nothing; multiply-adds that are worth being cut
 _TALL_ROWS = 96                     # for each thread, that are cut rather than columns where nothing is packed
 _ROWS_PER_PACK, _PACKS_EACH = 192, 2    # rows that share what is packed, at least; items where it is packed anew for each
@@ -82,6 +82,19 @@ def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial
         words |= {"a_step": step, "left_bytes": -(-steps * step * codegen.GROUP_TILES // LINE) * LINE}
     packed = packed_bytes(steps, panel, operands.item) if pack else 0
     return Cut(panel, blocks, items, chunks, words | {"scratch_bytes": packed + words["left_bytes"]})
+
+
+def stored_cut(rows: int, depth: int, columns: int, block: int, kernel, threads: int) -> Cut:
+    """Return the cut of a product of floats with a stored weight, whose blocks have `block` numbers."""
+    steps = min(depth, -(-equal_parts(depth, _DEPTH_BYTES // _FLOAT) // block) * block)
+    panels = -(-columns // kernel.panel)
+    most = max(1, cache_sizes.second_level() // 4 // (steps * _FLOAT * kernel.panel))
+    if threads > 1:
+        most = min(most, max(-(-panels // (_ITEMS_EACH * threads)), 1))
+    panel = min(most, panels) * kernel.panel
+    blocks, items, chunks = share(1, -(-columns // panel), rows, rows * depth * columns, codegen.PACK_TRANSPOSED, threads)
+    words = {"depth_block": steps, "scratch_bytes": packed_bytes(steps, panel, _FLOAT)}
+    return Cut(panel, blocks, items, chunks, words)
 
 
 def _packs_left(rows, depth, operands, kernel):

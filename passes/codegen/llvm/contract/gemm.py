@@ -19,6 +19,7 @@ sizes and the machine's caches, so results do not depend on the number of thread
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .....ir.reference.weight_formats import format_named
 from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, bytes_of, constant
 from ..pool.tasks import write_task
@@ -40,7 +41,7 @@ from .microkernel import (
     pair_tile,
     tile_shape,
 )
-from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer, packers, pair_packers
+from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer, packers, pair_packers, stored_packer
 
 STRATEGIES = ("tiles", "vector", "pairs", "amx", "dots")
 _ACCUMULATE, _LAST = 1, 2
@@ -57,6 +58,8 @@ class GemmKernel(ModuleWriter):
 
         variants   widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
         may_swap   whether operands may be swapped, if this strategy permits it
+        stored     weight format of B's columns, which tiles unpack as they pack them; a block of the depth is one of whole
+                   blocks of the format, and `b_step` is 0
     """
 
     precision: Precision
@@ -64,6 +67,7 @@ class GemmKernel(ModuleWriter):
     epilogue: Any = field(default_factory=Identity)
     variants: tuple | None = None
     may_swap: bool = True
+    stored: str = ""
 
     @property
     def shape(self) -> TileShape:
@@ -95,7 +99,7 @@ class GemmKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        return f"gemm_{self.strategy}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+        return "_".join(filter(None, ("gemm", self.strategy, str(self.precision), self.epilogue.name, self.stored)))
 
     def write(self, module):
         write = {"dots": dot_item, "vector": vector_item, "amx": amx_item}.get(self.strategy, _tile_item)
@@ -107,7 +111,9 @@ def _tile_item(module, kernel):
     on all of them. So a tile's rows of A are in the nearest cache for all panels but the first."""
     shape, precision, pairs = kernel.shape, kernel.precision, kernel.strategy == "pairs"
     table = _kernel_table(module, kernel)
-    modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
+    form = format_named(kernel.stored) if kernel.stored else None
+    modes = (pair_packers(module, shape) if pairs else {PACK_TRANSPOSED: stored_packer(module, shape, form)} if form else
+             packers(module, shape, memory_type(precision.b)))
     left = None if pairs else left_packer(module, shape, memory_type(precision.a))
     finish = _write_finish(module, kernel) if kernel.can_swap else None
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
@@ -127,7 +133,7 @@ def _tile_item(module, kernel):
         steps = f.div(f.add(count, 1), 2) if pairs else count
         b_step, across = word(f, job, "b_step"), word(f, job, "b_column")
         right = f.at(item.b, f.mul(item.column, across))
-        corner = f.at(right, f.mul(loop.index, b_step))
+        corner = f.at(right, f.mul(f.div(loop.index, form.block), form.nbytes) if form else f.mul(loop.index, b_step))
         panels = _panels(f, job, modes, corner, item.columns, count, (scratch, packed_step, f.mul(steps, packed_step)), shape)
         flags = _flags(f, f.add(loop.index, word(f, job, "adds")), loop.index, block, depth)
         follows = f.add(loop.index, block)

@@ -4,13 +4,16 @@ Each packer is a function (source, bytes per step, bytes per column, columns, st
 beyond the last column stays as it is: edge tiles do not use it.
 """
 
+from .....ir.reference.weight_formats import WeightFormat
 from ..ir.emit import Module
-from ..ir.types import I16, I32, I64, PTR, VOID, bytes_of, vector, zero
+from ..ir.types import F32, I16, I32, I64, PTR, VOID, bytes_of, vector, zero
 from .microkernel import TileShape, transpose
+from .stored_weights import Block, write_numbers
 
 IN_PLACE, PACK_ROWS, PACK_TRANSPOSED, PACK_ANY = 0, 1, 2, 3
 _ROWS_TOGETHER = 4
 _AHEAD = 256                    # bytes between transposed and prefetched data
+_FLOATS_TOGETHER = 64           # narrow floats of a row that are widened at a time
 _STEPS_TOGETHER = 8             # lines of A that fit the nearest cache at any distance
 
 
@@ -118,6 +121,33 @@ def _copy_elements(f, stored, source, step, across, panel, row_bytes, steps, col
         with f.loop(*columns) as inner:
             value = f.load(stored, f.at(start, f.mul(inner.index, across)), align=min(bytes_of(stored), 2))
             f.store(value, f.at(end, f.mul(inner.index, bytes_of(stored))))
+
+
+def stored_packer(module: Module, shape: TileShape, form: WeightFormat) -> str:
+    """Write the packer of stored rows, which are columns of B: some of them are unpacked near by, a unit of a block at a time,
+    and transposed in registers. The depth begins with a block; its bytes per step are not read."""
+    f, (source, _, across, columns, count, panel) = _packer(module, "pack_stored")
+    lanes, row_bytes = shape.lanes, shape.columns * bytes_of(F32)
+    reader = None if form.codes is None else Block(f, form, form.codes, exact=True)
+    unit = _FLOATS_TOGETHER if reader is None else reader.unit
+    room, last = f.local(lanes * unit * bytes_of(F32)), f.local(lanes * lanes * bytes_of(F32))
+    square, apart = turn_square(module, lanes, F32), f.index(unit * bytes_of(F32))
+    with f.loop(0, columns, lanes) as outer, f.loop(0, count, unit) as inner:
+        steps, start = f.min(f.sub(count, inner.index), unit), f.at(panel, f.mul(outer.index, bytes_of(F32)))
+        with f.loop(0, f.min(f.sub(columns, outer.index), lanes)) as row:
+            goal = f.at(room, f.mul(row.index, unit * bytes_of(F32)))
+            write_numbers(f, form, reader, f.at(source, f.mul(f.add(outer.index, row.index), across)), inner.index, steps, goal)
+        whole = f.bit_and(steps, -lanes)
+        with f.loop(0, whole, lanes) as step:
+            spot = f.at(start, f.mul(f.add(inner.index, step.index), row_bytes))
+            f.call(square, VOID, f.at(room, step.index, F32), apart, spot, f.index(row_bytes))
+        with f.when(f.compare("slt", whole, steps)):        # rows of a square beyond the depth lie in the next panel
+            f.call(square, VOID, f.at(room, whole, F32), apart, last, f.index(lanes * bytes_of(F32)))
+            with f.loop(whole, steps) as step:
+                value = f.load(vector(lanes, F32), f.at(last, f.mul(f.sub(step.index, whole), lanes), F32))
+                f.store(value, f.at(start, f.mul(f.add(inner.index, step.index), row_bytes)))
+    f.ret()
+    return _each_panel(module, "pack_stored", shape, bytes_of(F32))
 
 
 def left_packer(module: Module, shape: TileShape, stored: str) -> str:

@@ -2,6 +2,7 @@
 
     Block           reader of one block, for sums and for floats with the bits of `WeightFormat.unpack`
     write_unpack    unpack_row(row, out, numbers): out = the float32 numbers of a row
+    write_numbers   the numbers of a unit, somewhere in a row, to memory
 
 The code follows `ir/reference/weight_formats.py`: one generator serves all formats. `stored_products.py` multiplies.
 """
@@ -176,13 +177,7 @@ def write_unpack(module: Module, form: WeightFormat):
     f = module.function("unpack_row", [(PTR, "row"), (PTR, "out"), (I64, "numbers")], internal=True)
     row, out, numbers = f.params
     if form.codes is None:
-        lanes = f.lanes(F32)
-
-        def convert(at, mask):
-            words = f.load_masked(vector(lanes, I16), f.at(row, at, I16), mask)
-            f.store_masked(widen(f, words, STORED[form.floats], F32), f.at(out, at, F32), mask)
-
-        f.vectors(numbers, lanes, convert)
+        write_numbers(f, form, None, row, 0, numbers, out)
         f.ret()
         return
     reader, whole = Block(f, form, form.codes, exact=True), f.div(numbers, form.block)
@@ -203,3 +198,20 @@ def write_unpack(module: Module, form: WeightFormat):
     with f.when(f.compare("sgt", numbers, f.mul(whole, form.block))):
         write(whole, numbers)
     f.ret()
+
+
+def write_numbers(f, form: WeightFormat, reader: Block | None, row, first, count, out):
+    """Store numbers from `first` on, the first of a unit: `count` narrow floats, or the unit of a format with codes."""
+    if reader is None:
+        lanes = f.lanes(F32)
+
+        def convert(at, mask):
+            words = f.load_masked(vector(lanes, I16), f.at(row, f.add(first, at), I16), mask)
+            f.store_masked(widen(f, words, STORED[form.floats], F32), f.at(out, at, F32), mask)
+
+        f.vectors(count, lanes, convert)
+        return
+    number = f.div(first, form.block)
+    reader.open(f.at(row, f.mul(number, form.nbytes)))
+    for at, values in reader.vectors(f.div(f.sub(first, f.mul(number, form.block)), reader.unit)):
+        f.store(values, f.at(out, at, F32))

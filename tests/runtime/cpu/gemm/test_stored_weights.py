@@ -17,6 +17,7 @@ from ingot import jit
 from ingot.ir.ops.quantized.stored_weights import linear_stored, unpack_weight
 from ingot.ir.reference.weight_formats import FORMATS, format_named
 from ingot.ir.target import cpu, host
+from ingot.passes.codegen.llvm.contract import gemm
 from ingot.passes.codegen.llvm.contract.stored_products import StoredKernel, group_of, multiplies_integers
 from ingot.runtime.core.tensor import wrap
 from ingot.runtime.cpu.compiler import compile as compiler
@@ -135,6 +136,15 @@ def test_wide_weights_have_the_same_bits_for_any_number_of_threads(name, threads
             assert np.array_equal(results.setdefault(count, got), got), (n, count)
 
 
+@pytest.mark.parametrize("name", ["int8_group5024", "uint4_group4096", "int6_group96"])
+def test_groups_that_are_long_or_odd(name, threads):
+    rng = np.random.default_rng(9)
+    for count in (1, 3, 20):
+        x, rows = rng.standard_normal((count, 5000)).astype(np.float32), packed(rng, name, 40, 5000)
+        results = [(threads(n), product(x, rows, None, name))[1] for n in (1, 2)]
+        assert np.array_equal(*results) and worst(results[0], x, rows, None, name) <= 1
+
+
 def test_a_row_has_the_same_bits_whatever_is_beside_it():
     rng = np.random.default_rng(4)
     x, rows = rng.standard_normal((8, 512)).astype(np.float32), packed(rng, "Q4_K", 33, 512)
@@ -181,6 +191,8 @@ def test_kernels_stay_in_their_memory(name, at_end):
 def test_code_for_other_processors(name, level):
     target = cpu(level)
     assert compiler.emit_object(StoredKernel(target, name, True).text(), target)
+    kernel = gemm.GemmKernel(target, gemm.Precision.of("float"), variants=(0,), may_swap=False, stored=name)
+    assert compiler.emit_object(kernel.text(), target)
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
