@@ -4,7 +4,8 @@ from ...ir import dtype as dt
 from ...ir.errors import DTypeError, ShapeError, kind_of
 from ...ir.ops.nn.embedding import embedding as lookup
 from ...ir.ops.quantized.stored_weights import linear_stored
-from ..api.register.register import FUNCTIONS
+from ..amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
+from ..api.register.register import FUNCTIONS, deliver
 from ..core.composite_tensors import marks_of
 from ..core.tensor import Tensor
 from .stored_weight import DTYPES, HANDLERS, StoredWeight, store, stored
@@ -13,18 +14,19 @@ handles = marks_of(HANDLERS)
 
 
 @handles("linear")
-def _linear(fn, input, weight, bias=None):
-    """Multiply with a stored weight, in float32."""
+def _linear(fn, input, weight, bias=None, *, out=None):
+    """Multiply with a stored weight, in float32. Under autocast operands have any float dtype, and the result has its dtype."""
     if not isinstance(weight, StoredWeight) or isinstance(input, StoredWeight) or isinstance(bias, StoredWeight):
         raise DTypeError("linear takes a stored weight, an input and a bias that are plain tensors")
-    if input.dtype is not weight.dtype or (bias is not None and bias.dtype is not weight.dtype):
+    low = is_autocast_enabled(input.device.type) and input.dtype.is_floating_point
+    if not low and (input.dtype is not weight.dtype or (bias is not None and bias.dtype is not weight.dtype)):
         raise DTypeError(f"linear takes an input and a bias of the weight's dtype {weight.dtype.name}, got {input.aval}"
                          + ("" if bias is None else f" and {bias.aval}"))
     if weight.ndim != 2:
         raise ShapeError(f"linear takes a stored weight of two dims, got {weight.aval}")
     bias = None if bias is None else bias.to(dt.float32)
-    out = linear_stored(input.to(dt.float32), weight.rows, bias, format=weight.format, numbers=weight.numbers)
-    return out.to(weight.dtype)
+    wide = linear_stored(input.to(dt.float32), weight.rows, bias, format=weight.format, numbers=weight.numbers)
+    return deliver(wide.to(get_autocast_dtype(input.device.type) if low else weight.dtype), out, "linear")
 
 
 @handles("embedding")

@@ -55,6 +55,32 @@ def test_narrow_activations(dtype):
         F.linear(x.float(), w)
 
 
+def test_autocast_and_out():
+    w, plain, x = weight("Q8_0"), nn.Linear(6, 6), ingot.randn(3, 256)
+    with ingot.autocast("cpu", dtype=ingot.bfloat16):
+        assert F.linear(x, w).dtype is ingot.bfloat16
+        hidden = plain(ingot.randn(3, 6))
+        assert F.linear(hidden, store(ingot.randn(4, 6), "BF16"), ingot.randn(4)).dtype is hidden.dtype is ingot.bfloat16
+    out = ingot.empty(3, 6)
+    assert F.linear(x, w, out=out) is out and ingot.equal(out, F.linear(x, w))
+
+
+@pytest.mark.parametrize("name", ["Q4_K", "uint4_group32"])
+def test_exported_models_hold_stored_weights(name, tmp_path):
+    m = nn.Sequential(nn.Linear(256, 96), nn.GELU(), nn.Linear(96, 10)).eval()
+    for layer in (m[0], m[2]):
+        layer.weight = nn.Parameter(store(layer.weight, name), requires_grad=False)
+    x = ingot.randn(3, 256)
+    want = m(x).detach()
+    jit.export(m, (x,), tmp_path / "m.ingot")
+    assert ingot.equal(jit.load(tmp_path / "m.ingot")(x), want)
+    jit.export(m, (x,), tmp_path / "portable.ingot", targets=())
+    np.testing.assert_allclose(jit.load(tmp_path / "portable.ingot")(x), want, rtol=1e-5, atol=ROUNDED)
+    assert (tmp_path / "portable.ingot").stat().st_size < 256 * 96 + 96 * 10         # a byte a number
+    with pytest.raises(jit.ExportError, match="linear_stored"):
+        jit.to_onnx(m, (x,))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_embedding_unpacks_the_rows_that_it_needs(name):
     w = weight(name)
