@@ -25,7 +25,8 @@ from .microkernel import add_lanes, fold_lanes, multiply_add, widen
 from .stored_weights import STORED, Block, write_unpack
 
 _CHAINS = 4             # accumulators of a sum of floats: a chain of dependent multiply-adds has their latency
-_AHEAD = 512            # bytes between a row's weights and prefetched ones
+_AHEAD, _LINE = 512, 64 # bytes between a row's weights and prefetched ones, and of a cache line
+_JOINED = 8             # blocks of one part whose scales are vectors
 
 
 def rows_together(target: Target) -> int:
@@ -181,85 +182,83 @@ def _write_round(module: Module, form: WeightFormat):
 class _IntegerTile:
     """Product of `height` rounded rows of x with one row of the weight.
 
-    A row has two accumulators of products, for every other group, and one of minima times the sums of x: a vector with a lane
-    for each part of a block, or one number.
+    A row has two accumulators of products, for every other group. Minima, times the sums of x, are added up beside them: a lane
+    for each part of a block. Blocks of one part are joined, so that their scales are converted and multiplied as vectors.
     """
 
     def __init__(self, module: Module, form: WeightFormat, codes: Codes, height: int):
         self.f = f = module.function(f"stored_dots_{height}", _TILE, internal=True)
-        self.form, self.group = form, group_of(form)
+        self.form, self.codes, self.group = form, codes, group_of(form)
         x, x_row, self.row, self.bias, self.out, self.out_row, self.numbers = f.params
         self.rows = [f.at(x, f.mul(x_row, i)) for i in range(height)]
         self.steps, self.sums = zip(*[_places(f, form, row, self.numbers)[:2] for row in self.rows], strict=True)
-        self.reader = Block(f, form, codes)
         self.lanes = min(2 * f.lanes(I32), self.group, *([16] if codes.table else []))     # of 16 bits
-        self.parts = min(self.reader.lanes, form.parts)
 
     def write(self, bias: bool) -> str:
-        f, reader, height = self.f, self.reader, len(self.rows)
-        blocks = f.ceil_div(self.numbers, self.form.block)
-        start = [zero(vector(self.lanes // 2, F32))] * (2 * height) + [zero(vector(self.parts, F32))] * height
-        pair = 2 if reader.units == self.form.parts == 1 else 1         # blocks of one group alternate
-        whole = f.bit_and(blocks, -pair)
-        with f.loop(0, whole, pair, start) as loop:
-            sums = loop.carried
-            for chain in range(pair):
-                sums = self._add_block(f.add(loop.index, chain), sums, chain)
-            loop.next(*sums)
-        with f.loop(whole, blocks, 1, loop.results) as rest:
-            rest.next(*self._add_block(rest.index, rest.carried, 0))
-        for i in range(height):
-            total = add_lanes(f, f.fadd(*rest.results[2 * i:2 * i + 2]))
-            if self.form.minimum is not None:
-                total = f.fadd(total, add_lanes(f, rest.results[2 * height + i]))
+        f, blocks = self.f, self.f.ceil_div(self.numbers, self.form.block)
+        products, minima = [zero(vector(self.lanes // 2, F32))] * (2 * len(self.rows)), [constant(F32, 0)] * len(self.rows)
+        joined, whole = 1, 0
+        if self.form.block == self.group:
+            joined, whole = _JOINED, f.div(blocks, _JOINED)
+            several = Block(f, self.form, self.codes, folded=True, joined=joined)
+            products, minima = self._sweep(several, 0, whole, products, minima)
+        last = Block(f, self.form, self.codes, folded=self.form.parts > 1)
+        products, minima = self._sweep(last, f.mul(whole, joined), blocks, products, minima)
+        for i, total in enumerate(minima):
+            total = f.fadd(add_lanes(f, f.fadd(*products[2 * i:2 * i + 2])), total)
             _store(f, total, self.bias if bias else None, f.at(self.out, f.mul(self.out_row, i)))
         f.ret()
         return f.name
 
-    def _add_block(self, number, sums, chain):
-        f, reader = self.f, self.reader
-        address = f.at(self.row, f.mul(number, self.form.nbytes))
-        f.prefetch(f.at(address, _AHEAD))
-        reader.open(address)
-        first = f.mul(number, self.form.block // self.group)        # of the block's groups
-        if reader.units == 1:
-            return self._add_unit(number, 0, first, list(sums), chain)
-        turns = 2 - reader.units % 2
-        with f.loop(0, reader.units, turns, sums) as units:
-            added = list(units.carried)
-            for turn in range(turns):
-                unit = f.add(units.index, turn)
-                added = self._add_unit(number, unit, f.add(first, unit), added, turn)
-            units.next(*added)
-        return units.results
+    def _sweep(self, reader, low, high, products, minima):
+        """Add blocks, as many together as the reader joins; return the products and the minima, which are one number a row."""
+        f, lanes = self.f, min(reader.lanes, reader.parts)
+        with f.loop(low, high, 1, [*products, *[zero(vector(lanes, F32))] * len(minima)]) as loop:
+            address = f.at(self.row, f.mul(loop.index, reader.nbytes))
+            for line in range(0, reader.nbytes, _LINE):
+                f.prefetch(f.at(address, _AHEAD + line))
+            reader.open(address)
+            first = f.mul(loop.index, reader.numbers // self.group)        # of the block's groups
+            if reader.units == 1:
+                sums = self._add_unit(reader, loop.index, 0, first, loop.carried, 0)
+            else:
+                turns = 2 - reader.units % 2
+                with f.loop(0, reader.units, turns, loop.carried) as units:
+                    sums = units.carried
+                    for turn in range(turns):
+                        unit = f.add(units.index, turn)
+                        sums = self._add_unit(reader, loop.index, unit, f.add(first, unit), sums, turn)
+                    units.next(*sums)
+                sums = units.results
+            loop.next(*sums)
+        products, added = loop.results[:len(products)], loop.results[len(products):]
+        return products, [f.fadd(total, add_lanes(f, more)) for total, more in zip(minima, added, strict=True)]
 
-    def _add_unit(self, number, unit, first, sums, chain):
-        """Add a unit, whose first group is `first`."""
-        f, reader, height = self.f, self.reader, len(self.rows)
-        levels = [self._levels(i, first, sums) for i in range(height)]
-        place = f.add(f.mul(number, self.form.block), f.mul(unit, reader.unit))
+    def _add_unit(self, reader, number, unit, first, sums, chain):
+        """Return the sums with a unit, whose first group is `first`."""
+        f, sums = self.f, list(sums)
+        levels = [self._levels(reader, i, first, sums) for i in range(len(self.rows))]
+        place = f.add(f.mul(number, reader.numbers), f.mul(unit, reader.unit))
         for group, at in enumerate(range(0, reader.unit, self.group)):
             starts = range(at, at + self.group, self.lanes)
             numbers = [reader.whole_numbers(start, self.lanes, unit, I16) for start in starts]
             for i, row in enumerate(self.rows):
-                total = zero(vector(self.lanes // 2, I32))
+                total, chosen = zero(vector(self.lanes // 2, I32)), 2 * i + (group + chain) % 2
                 for start, whole in zip(starts, numbers, strict=True):
                     total = add_pairs(f, total, whole, f.load(whole.type, f.at(row, f.add(place, start), I16)))
                 level = reader.level(levels[i], at, self.lanes // 2)
-                sums[2 * i + (group + chain) % 2] = multiply_add(f, f.cast("sitofp", total, level.type), level,
-                                                                 sums[2 * i + (group + chain) % 2])
+                sums[chosen] = multiply_add(f, f.cast("sitofp", total, level.type), level, sums[chosen])
         return sums
 
-    def _levels(self, i, first, sums):
+    def _levels(self, reader, i, first, sums):
         """Return the scales of a unit times the steps of a row of x; add its minima times the sums of x."""
-        f, scale, minimum = self.f, self.reader.scale, self.reader.minimum
-        levels = []
-        for number, part in enumerate(scale):
-            place = f.add(first, number * self.parts)
+        f, levels = self.f, []
+        for number, part in enumerate(reader.scale):
+            place = f.add(first, number * lanes_of(part.type))
             levels.append(f.fmul(part, f.load(part.type, f.at(self.steps[i], place, F32))))
-            if minimum is not None:
-                total = 2 * len(self.rows) + i
-                sums[total] = multiply_add(f, minimum[number], f.load(part.type, f.at(self.sums[i], place, F32)), sums[total])
+            if reader.minimum is not None:
+                total, factor = 2 * len(self.rows) + i, f.load(part.type, f.at(self.sums[i], place, F32))
+                sums[total] = multiply_add(f, reader.minimum[number], factor, sums[total])
         return levels
 
 

@@ -10,7 +10,7 @@ The code follows `ir/reference/weight_formats.py`: one generator serves all form
 import numpy as np
 
 from .....ir import dtype as dt
-from .....ir.reference.weight_formats import UNIT, Codes, WeightFormat
+from .....ir.reference.weight_formats import UNIT, Codes, Piece, WeightFormat
 from .....ir.target import Target
 from ..ir.emit import Module
 from ..ir.types import BF16, F16, F32, I8, I16, I32, I64, PTR, constant, lanes_of, like, vector, zero
@@ -30,14 +30,17 @@ class Block:
 
     A unit is a run of numbers whose code is written out: the block itself, or `UNIT` numbers of a group, at the same bytes and
     shifts in each unit. `exact` numbers have the bits of the format's definition, which rounds each step. Others are for sums:
-    the offset of codes is part of the minimum then if it is `folded`, and of the codes if not.
+    the offset of codes is part of the minimum then if it is `folded`, and of the codes if not. Blocks of one part that are
+    `joined` are one unit with as many parts.
     """
 
-    def __init__(self, f, form: WeightFormat, codes: Codes, exact: bool = False, folded: bool = False):
-        self.f, self.form, self.codes, self.exact, self.folded = f, form, codes, exact, folded
+    def __init__(self, f, form: WeightFormat, codes: Codes, exact: bool = False, folded: bool = False, joined: int = 1):
+        self.f, self.form, self.exact, self.folded, self.joined = f, form, exact, folded, joined
+        self.codes = codes if joined == 1 else _joined(codes, form.nbytes, joined)
+        self.numbers, self.nbytes, self.parts = joined * form.block, joined * form.nbytes, joined * form.parts
         self.lanes = min(f.lanes(F32), _TABLE)
-        self.unit = form.block if form.scales else min(form.block, UNIT)
-        self.units = form.block // self.unit
+        self.unit = self.numbers if self.parts > 1 else min(form.block, UNIT)
+        self.units = self.numbers // self.unit
         if codes.table:
             self.table = f.module.table("levels", I8, codes.table)
 
@@ -57,10 +60,10 @@ class Block:
 
     def _levels(self, start, factors):
         """Return vectors of the levels of all parts; one number if the block has one part."""
-        f, level = self.f, load_float(self.f, self.form.floats, self.f.at(self.block, start))
+        f, places = self.f, [self.f.at(self.block, start + i * self.form.nbytes) for i in range(self.joined)]
         if factors is None:
-            return [level]
-        lanes = min(self.lanes, factors.count)
+            return [load_floats(f, self.form.floats, places)]
+        level, lanes = load_floats(f, self.form.floats, places), min(self.lanes, factors.count)
         wide = f.splat(level, lanes)
         return [f.fmul(wide, f.cast("sitofp", self._integers(factors, at, lanes), wide.type))
                 for at in range(0, factors.count, lanes)]
@@ -71,7 +74,7 @@ class Block:
 
     def level(self, levels, at: int, lanes: int):
         """Return the level of the part that holds number `at` of the block, in all lanes."""
-        f, part, width = self.f, at // (self.form.block // self.form.parts), lanes_of(levels[0].type)
+        f, part, width = self.f, at // (self.numbers // self.parts), lanes_of(levels[0].type)
         if width == 1:
             return f.splat(levels[0], lanes)
         return f.shuffle(levels[part // width], levels[part // width], [part % width] * lanes)
@@ -163,13 +166,24 @@ def _numbers(shifts, element):
     return first._replace(name="<" + ", ".join(f"{element} {n}" for n in shifts.tolist()) + ">")
 
 
-def load_float(f, kind, address):
-    """Load a float of any width as float32; its address may be odd."""
-    if kind is dt.float32:
-        return f.load(F32, address, align=1)
+def _joined(codes: Codes, nbytes: int, count: int) -> Codes:
+    """Return the codes of several blocks one after another."""
+    return codes._replace(pieces=tuple([
+        Piece((bytes + nbytes * np.arange(count)[:, None]).reshape(-1), np.tile(shifts, count), width, position)
+        for bytes, shifts, width, position in codes.pieces]))
+
+
+def load_floats(f, kind, places):
+    """Load floats of any width as a vector of float32, or one float; their addresses may be odd."""
+    element = F32 if kind is dt.float32 else I16
+    if kind is dt.float32 and len(places) == 1:
+        return f.load(F32, places[0], align=1)
     # LLVM takes the other lanes of a lone half from any register, such as an accumulator: each block then waits for the sum.
-    words = f.insert(zero(vector(4, I16)), f.load(I16, address, align=1), 0)
-    return f.extract(widen(f, words, STORED[kind], F32), 0)
+    words = zero(vector(max(4, len(places)), element))
+    for lane, place in enumerate(places):
+        words = f.insert(words, f.load(element, place, align=1), lane)
+    wide = widen(f, words, STORED.get(kind, F32), F32)
+    return f.extract(wide, 0) if len(places) == 1 else wide
 
 
 def write_unpack(module: Module, form: WeightFormat):
