@@ -4,7 +4,9 @@ import ctypes
 import functools
 import gc
 import sys
+import threading
 import types
+from typing import Any, NamedTuple
 
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.user_code import INGOT, is_user_code
@@ -16,6 +18,10 @@ _TRACING = f"{INGOT}.jit.tracing."         # modules whose frames are around the
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
 _MOST_WORDS = 12            # of a frame before its first local variable
 _FRAME = object.__basicsize__ + 8       # where a frame object keeps the address of the interpreter's frame
+_MOST_WORDS_OF_THREAD = 64      # of a thread's state before the owner of its profiler
+_IN_PYTHON = (types.FunctionType, types.MethodType)
+_THREAD_STATE = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
+_SET_PROFILE = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.py_object)(("PyEval_SetProfile", ctypes.pythonapi))
 _TAKE, _DROP = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi)), ctypes.PYFUNCTYPE(
     None, ctypes.py_object)(("Py_DecRef", ctypes.pythonapi))
 _WORD_AT, _OBJECT_AT = ctypes.c_size_t.from_address, ctypes.py_object.from_address
@@ -24,25 +30,82 @@ _WORD_AT, _OBJECT_AT = ctypes.c_size_t.from_address, ctypes.py_object.from_addre
 def unprofiled(function, /, *args, **kwargs):
     """Call a function without profile and trace events. It must call no user code: events for all that happens inside would
     cost more than the call itself."""
-    watching, tracing = sys.getprofile(), sys.gettrace()
+    watching, tracing = current_profiler(), sys.gettrace()
     if watching is None:
         return function(*args, **kwargs)
+    settrace = own_settrace()
     sys.setprofile(None)
-    sys.settrace(None)
+    settrace(None)
     try:
         return function(*args, **kwargs)
     finally:
         restore_profiler(watching)
-        sys.settrace(tracing)
+        settrace(tracing)
+
+
+class ProfilerInC(NamedTuple):
+    """Profiler that C code has installed: cProfile, pyinstrument, VizTracer. The interpreter calls `function`, an address, with
+    `owner`, which `sys.setprofile` cannot install again."""
+
+    function: int
+    owner: Any
+
+
+def current_profiler() -> Any:
+    """Return the profiler of this thread for `restore_profiler`, or None."""
+    found = sys.getprofile()
+    if found is None or type(found) in _IN_PYTHON:
+        return found
+    function = _profile_function(found) if _knows_profilers() else 0
+    return ProfilerInC(function, found) if function else found
 
 
 def restore_profiler(before):
-    """Set the profile function that `sys.getprofile()` returned before."""
-    if hasattr(before, "enable"):
-        sys.setprofile(None)            # cProfile, which the interpreter cannot call as it calls functions
+    """Install the profiler again that `current_profiler()` returned."""
+    if type(before) is ProfilerInC:
+        _SET_PROFILE(before.function, before.owner)
+    elif callable(getattr(before, "enable", None)):
+        sys.setprofile(None)            # cProfile, on a Python whose layout of threads is not known
         before.enable()
     else:
         sys.setprofile(before)
+
+
+def _profile_function(owner) -> int:
+    """Return the address of the C function that the interpreter calls for the profiler `owner` of this thread, or 0. A thread's
+    state holds the functions for profiling and tracing, and then their owners (CPython 3.11 to 3.15)."""
+    words = (ctypes.c_size_t * _MOST_WORDS_OF_THREAD).from_address(_THREAD_STATE())
+    at = next((i for i, word in enumerate(words) if word == id(owner)), 0)
+    return words[at - 2] if at >= 2 else 0
+
+
+@functools.lru_cache(None)
+def _knows_profilers() -> bool:
+    """Return whether the layout of a thread's state is as expected, by a profiler of our own in a thread of its own."""
+    if not knows_objects() or sys.version_info[:2] > _LAST_KNOWN:
+        return False
+    owner, function = object(), ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2, ctypes.c_int, ctypes.c_void_p)(_ignores)
+    address, found = ctypes.cast(function, ctypes.c_void_p).value or 0, []
+
+    def look():
+        _SET_PROFILE(address, owner)
+        found.append(sys.getprofile() is owner and _profile_function(owner) == address)
+        sys.setprofile(None)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return found == [True]
+
+
+def _ignores(owner, frame, event, arg) -> int:
+    return 0
+
+
+def own_settrace() -> Any:
+    """Return the interpreter's own `sys.settrace`: the debugger pydevd puts one there that prints a warning."""
+    holder = getattr(sys.modules.get("pydevd_tracing"), "TracingFunctionHolder", None)
+    return getattr(holder, "_original_tracing", None) or sys.settrace
 
 
 def function_of(frame):

@@ -24,7 +24,7 @@ from ...runtime.state.host_results import Outcome, outcome_of
 from ...runtime.state.mode import tls
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import fields_of, flatten, is_structure, unflatten
-from ..guards.frames import is_user, restore_profiler, unprofiled
+from ..guards.frames import current_profiler, is_user, restore_profiler, unprofiled
 from ..guards.held_content import content_of, put_back
 from ..proxies.lazy_scalars import forced
 from ..proxies.new_objects import BUFFERS
@@ -271,7 +271,7 @@ def unrecorded(call):
     """Call a function with nothing recorded, neither a trace nor gradients, and no profile events."""
     m = tls.m
     recorder: Any = m.recorder
-    before, watching = (recorder, m.grad), sys.getprofile()
+    before, watching = (recorder, m.grad), current_profiler()
     sys.setprofile(None)
     m.recorder, m.grad = None, False
     m.refresh()

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...ir.source_location import place_of_frame
 from ..bytecode.call_sites import CallSite, call_sites_of
 from ..bytecode.operation_sites import OperationSite, operation_sites_of
-from ..guards.frames import is_user, knows_stack, put_on_stack, stack_values
+from ..guards.frames import is_user, knows_stack, own_settrace, put_on_stack, stack_values
 from .stand_ins import calls_operands, cast_for, stand_in_for
 
 
@@ -127,7 +127,7 @@ class TraceEvents:
 
     def start(self):
         self._outer, self._is_active, self._outside = sys.gettrace(), True, sys._getframe(2)
-        sys.settrace(self._starts if type(self._outer) in (types.FunctionType, types.MethodType) else _ignored)
+        own_settrace()(self._starts if _is_called_by_python(self._outer) else _ignored)
 
     def mute(self):
         """Report nothing more, until the end."""
@@ -137,7 +137,7 @@ class TraceEvents:
         self._is_active, self._outside = False, None
         self._local.clear()
         self._steps.clear()
-        sys.settrace(self._outer)
+        own_settrace()(self._outer)
 
     def enter(self, frame, is_library=False):
         """Report the calls of a frame that starts, and the operations in one of user code."""
@@ -189,6 +189,11 @@ class TraceEvents:
             called = _called(frame, site)
             if called is not None:
                 self._report(called)
+
+
+def _is_called_by_python(tracer) -> bool:
+    """Return whether a tracer takes calls of Python code. Those in C (coverage.py) install themselves when they are called."""
+    return type(tracer) in (types.FunctionType, types.MethodType) or type(tracer).__module__.startswith("_pydevd_")
 
 
 def _ignored(frame, event, arg):

@@ -27,7 +27,15 @@ from ..bytecode.operation_sites import makes_text, sets_class
 from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
 from ..bytecode.user_code import is_a, is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus, ReplacedError, TraceError
-from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
+from ..guards.frames import (
+    RunningFunctions,
+    current_profiler,
+    is_user,
+    restore_profiler,
+    running_position,
+    unprofiled,
+    works_for_user,
+)
 from ..guards.guards import tensors_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
@@ -120,7 +128,7 @@ class Tracker:
         self.remade.expect(self.inputs)
         self.world.start()
         m: Any = tls.m
-        self._before = sys.getprofile(), m.run
+        self._before = current_profiler(), m.run
         m.run, m.dispatch_hook = functools.partial(unprofiled, m.run), unprofiled       # kernels and operators
         m.own_code = OwnCode(m.recorder)
         self.hosts.outside = sys._getframe(1).f_code

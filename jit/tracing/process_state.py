@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from ...runtime.state.mode import Mode, tls
-from ..guards.frames import restore_profiler
+from ..guards.frames import current_profiler, own_settrace, restore_profiler
 
 _NAMES = [name for name in Mode.__slots__ if name != "_context"]
 
@@ -17,7 +17,7 @@ class ProcessState:
         self.contexts: Any = ()
         m = tls.m
         self._mode = [(name, getattr(m, name)) for name in _NAMES]
-        self._profiler, self._tracer = sys.getprofile(), sys.gettrace()
+        self._profiler, self._tracer = current_profiler(), sys.gettrace()
         self._collects = gc.isenabled()
 
     def restore(self):
@@ -30,12 +30,12 @@ class ProcessState:
 
     def _restore(self):
         sys.setprofile(None)
-        sys.settrace(None)
+        own_settrace()(None)
         for name, value in self._mode:
             setattr(tls.m, name, value)
         if self._collects:
             gc.enable()
         for leave in self.contexts:
             leave()
-        sys.settrace(self._tracer)
+        own_settrace()(self._tracer)
         restore_profiler(self._profiler)
