@@ -8,17 +8,21 @@ import os
 import secrets
 import socket
 import struct
+import sys
 import threading
 import time
 import weakref
 from collections import defaultdict
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
 
+from ..stores.admission import Admission
 from ..stores.distributed_errors import DistNetworkError, DistTimeoutError
-from ..stores.handshake import admit, introduce
-from ..stores.meeting import accepted
+from ..stores.handshake import introduce
+from ..stores.meeting import absent
 from ..stores.socket_messages import connect, is_loopback, read, read_into, write_all
 from ..stores.store import PrefixStore, seconds
 from .engine import Engine, Run
@@ -26,6 +30,7 @@ from .inbox import Inbox
 
 _HEADER = struct.Struct("<qqQH")        # group, tag, bytes of the body, bytes of the note
 _HELLO = struct.Struct("<I")            # the caller's rank
+_LEAST_BACKLOG = 64     # connections that wait to be accepted
 _engines: "weakref.WeakSet[TCPEngine]" = weakref.WeakSet()
 
 
@@ -40,6 +45,16 @@ def own_address(store) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, 9))        # sends nothing; reads the routing table for our side
         return probe.getsockname()[0]
+
+
+def _hear_rank(joined: SimpleQueue, caller: socket.socket, deadline: float):
+    """Read the rank of a caller that knows the secret, and hand its connection on."""
+    try:
+        other, = _HELLO.unpack(read(caller, _HELLO.size, deadline))
+    except (OSError, EOFError):
+        return
+    caller.settimeout(None)
+    joined.put((other, caller.dup()))       # the admission closes its own
 
 
 class TCPEngine(Engine):
@@ -65,7 +80,10 @@ class TCPEngine(Engine):
         if self.rank == 0:
             store.set("token", secrets.token_bytes(32))
         token = store.get("token")
-        with socket.create_server((own_address(store), 0), backlog=self.size) as listener:
+        joined: SimpleQueue = SimpleQueue()     # of (rank, socket): admissions go on beside each other
+        listener = socket.create_server((own_address(store), 0), backlog=max(self.size, _LEAST_BACKLOG))
+        door = Admission(listener, token, partial(_hear_rank, joined), "ingot-rank")
+        try:
             store.set(str(self.rank), "{}:{}".format(*listener.getsockname()[:2]))
             for other in range(self.rank):
                 host, _, port = store.get(str(other)).decode().rpartition(":")
@@ -74,24 +92,19 @@ class TCPEngine(Engine):
                 write_all(sock, _HELLO.pack(self.rank))
                 self._open(other, sock, patience)
             while len(self.links) < self.size - 1:
-                self._admit(listener, token, deadline, patience)
+                self._take_next(joined, deadline, patience)
+        finally:
+            door.close()
 
-    def _admit(self, listener, token, deadline, patience):
-        missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
-        sock = accepted(listener, self.rank, missing, self.size, patience, deadline)
-        if not admit(sock, token):
-            sock.close()        # a stranger
-            return
-        sock.settimeout(patience)
+    def _take_next(self, joined, deadline, patience):
         try:
-            other, = _HELLO.unpack(read(sock, _HELLO.size))
-        except (OSError, EOFError):
-            sock.close()
-            return
+            other, sock = joined.get(timeout=max(0.01, deadline - time.monotonic()))
+        except Empty:
+            missing = [r for r in range(self.size) if r != self.rank and r not in self.links]
+            raise absent(self.rank, missing, self.size, patience) from None
         if not self.rank < other < self.size or other in self.links:
             sock.close()
             return
-        sock.settimeout(None)
         self._open(other, sock, patience)
 
     def _open(self, other, sock, patience):
@@ -107,6 +120,8 @@ class TCPEngine(Engine):
         try:
             while True:
                 group, tag, size, length = _HEADER.unpack(read(sock, _HEADER.size))
+                if size > sys.maxsize:
+                    raise ValueError(f"a message claims {size} bytes")
                 note = read(sock, length).decode()
                 body = np.empty(size, np.uint8)
                 read_into(sock, body.data)

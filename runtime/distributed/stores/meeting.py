@@ -16,7 +16,7 @@ def meet(store: Store, what: str, rank: int, size: int, patience: float):
     try:
         store.wait([f"{what}/all"], patience)
     except DistTimeoutError:
-        raise _absent(rank, [r for r in range(size) if not store.check([f"{what}/{r}"])], size, patience) from None
+        raise absent(rank, [r for r in range(size) if not store.check([f"{what}/{r}"])], size, patience) from None
 
 
 def accepted(listener: socket.socket, rank: int, missing: list, size: int, patience: float, deadline: float) -> socket.socket:
@@ -25,10 +25,11 @@ def accepted(listener: socket.socket, rank: int, missing: list, size: int, patie
     try:
         return listener.accept()[0]
     except TimeoutError:
-        raise _absent(rank, missing, size, patience) from None
+        raise absent(rank, missing, size, patience) from None
 
 
-def _absent(rank: int, missing: list, size: int, patience: float) -> DistTimeoutError:
+def absent(rank: int, missing: list, size: int, patience: float) -> DistTimeoutError:
+    """Return the error of a rank that waited for others in vain."""
     return DistTimeoutError(f"rank {rank} waited {patience:g} s for ranks {missing} to connect; are they running, and is "
                             f"the world size {size}?")
 

@@ -23,20 +23,26 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def read_into(sock: socket.socket, memory) -> None:
-    """Fill a writable buffer from a socket; raise EOFError if the other side has closed it."""
+def read_into(sock: socket.socket, memory, deadline: float | None = None) -> None:
+    """Fill a writable buffer from a socket; raise EOFError if the other side has closed it. All of it must come before a
+    deadline, if there is one: the timeout of a socket is for each part."""
     view = memoryview(memory).cast("B")
     while len(view):
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the time is over")
+            sock.settimeout(left)
         n = sock.recv_into(view)
         if not n:
             raise EOFError("the connection was closed")
         view = view[n:]
 
 
-def read(sock: socket.socket, size: int) -> bytes:
+def read(sock: socket.socket, size: int, deadline: float | None = None) -> bytes:
     """Return exactly `size` bytes."""
     memory = bytearray(size)
-    read_into(sock, memory)
+    read_into(sock, memory, deadline)
     return bytes(memory)
 
 

@@ -17,11 +17,33 @@ __all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 _PAUSE = 0.01
+_LONGEST = 1e8      # seconds, three years: the longest wait that all platforms take
+_MOST = (1 << 63) - 1       # number of a store
+_DIGITS = 20        # of such a number, with its sign
 
 
 def seconds(timeout) -> float:
-    """Return a timeout in seconds, from a number or a timedelta."""
-    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+    """Return a timeout in seconds, from a number or a timedelta; at most what sockets and locks take."""
+    found = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+    if found != found:
+        raise ArgumentError("a timeout is a number of seconds, got nan")
+    return min(found, _LONGEST)
+
+
+def seconds_in(field: bytes) -> float:
+    """Return the time that a request may wait."""
+    return max(0.0, seconds(field.decode("ascii")))
+
+
+def number_in(field: bytes) -> int:
+    """Return the number that a request adds."""
+    return _checked(int(field)) if len(field) <= _DIGITS else _checked(_MOST + 1)
+
+
+def _checked(number: int) -> int:
+    if not -_MOST - 1 <= number <= _MOST:
+        raise DistStoreError("numbers of a store have 64 bits")
+    return number
 
 
 def as_bytes(value) -> bytes:
@@ -63,7 +85,7 @@ class Table:
     def add(self, key: str, amount: int) -> int:
         """Add to a number and return the sum."""
         with self.changed:
-            total = int(self.data.get(key, b"0")) + amount
+            total = _checked(number_in(self.data.get(key, b"0")) + amount)
             self.data[key] = str(total).encode()
             self.changed.notify_all()
             return total
@@ -105,11 +127,11 @@ class Store:
     table: Any
 
     def __init__(self, timeout=DEFAULT_TIMEOUT):
-        self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
+        self.set_timeout(timeout)
 
     def set_timeout(self, timeout):
         """Set the timeout of get and wait."""
-        self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
+        self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=seconds(timeout))
 
     def _key(self, key):
         return key

@@ -10,16 +10,17 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import util
 
 from ....ir.locks import new_condition
+from .admission import Admission
 from .distributed_errors import DistError, DistNetworkError, DistStoreError, DistTimeoutError
-from .handshake import admit, introduce
+from .handshake import introduce
 from .socket_messages import read_fields, write_fields
-from .store import Store, Table, seconds
+from .store import Store, Table, number_in, seconds, seconds_in
 
 GRACE = 5.0     # seconds beyond a wait's own limit that a client waits for the answer
-_STRANGERS = 256    # connections that may try to prove themselves at once
 _LEAVING = 2.0      # seconds that a process which ends waits for the clients of its store
 _AT_THE_END = -200  # of what a process does when it ends: after engines have told the other ranks
 
@@ -30,7 +31,7 @@ def reply_to(table: Table, name: bytes, args: list) -> list:
         return [b"ok", _answer(table, name, args)]
     except DistTimeoutError as e:
         return [b"late", str(e).encode()]
-    except (DistError, ValueError, TypeError, IndexError) as e:
+    except (DistError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as e:
         return [b"error", str(e).encode()]
 
 
@@ -39,11 +40,11 @@ def _answer(table: Table, name: bytes, args: list) -> bytes:
     if name == b"put":
         table.put(key, rest[0])
     elif name == b"get":
-        return table.get(key, float(rest[0]))
+        return table.get(key, seconds_in(rest[0]))
     elif name == b"wait":
-        table.wait([k.decode() for k in rest], float(key))
+        table.wait([k.decode() for k in rest], seconds_in(args[0]))
     elif name == b"add":
-        return str(table.add(key, int(rest[0]))).encode()
+        return str(table.add(key, number_in(rest[0]))).encode()
     elif name == b"append":
         table.append(key, rest[0])
     elif name == b"compare_set":
@@ -85,43 +86,26 @@ class StoreServer:
     """Listener that answers each client in a thread of its own."""
 
     def __init__(self, listener: socket.socket, secret: bytes):
-        self.table, self.secret, self.listener = Table(), secret, listener
-        self.strangers, self.clients = threading.BoundedSemaphore(_STRANGERS), _Clients()
+        self.table, self.listener, self.clients = Table(), listener, _Clients()
         util.Finalize(self, self.clients.wait_for_end, [listener.getsockname()], exitpriority=_AT_THE_END)
-        threading.Thread(target=self._accept, name="ingot-store", daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            if client.family != getattr(socket, "AF_UNIX", None):
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.strangers.acquire()        # each leaves within the time that a proof may take
-            threading.Thread(target=self._serve, args=(client,), name="ingot-store-client", daemon=True).start()
-
-    def _serve(self, client):
-        with client:
-            with contextlib.ExitStack() as at_the_door:
-                at_the_door.callback(self.strangers.release)
-                if not admit(client, self.secret):
-                    return
-            self.clients.change(1)
-            try:
-                while True:
-                    name, *args = read_fields(client)
-                    write_fields(client, reply_to(self.table, name, args))
-            except (OSError, EOFError, ValueError, DistNetworkError):
-                return      # the client has gone, or is a stranger
-            finally:
-                self.clients.change(-1)
+        self.strangers = Admission(listener, secret, partial(_answer_client, self.table, self.clients), "ingot-store")
 
     def close(self):
         """Stop listening."""
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)        # wakes the thread that waits in accept
-        self.listener.close()
+        self.strangers.close()
+
+
+def _answer_client(table: Table, clients: _Clients, client, _deadline):
+    """Answer requests until the client has gone. This must not keep the server: that would keep the store."""
+    clients.change(1)
+    try:
+        while True:
+            name, *args = read_fields(client)
+            write_fields(client, reply_to(table, name, args))
+    except (OSError, EOFError, ValueError, DistNetworkError):
+        return
+    finally:
+        clients.change(-1)
 
 
 class _Connection:

@@ -428,8 +428,8 @@ class _Engine:
                  memory: _np.ndarray[_t.Any, _t.Any]) -> None:
         """Send bytes to ranks."""
     def whole(self, work: _c.Callable[..., _t.Any], *args: _t.Any) -> _t.Any:
-        """Return `work(*args)`. After an interrupt the rank communicates no more: others would take the next messages for those
-        that are missing."""
+        """Return `work(*args)`. After any exception but ingot's own the rank communicates no more: others would take the next
+        messages for those that are missing."""
 
 class _StoreClient:
     """Table of a server, used from another process; each thread has its own connection. `connected(deadline)` returns
