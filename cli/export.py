@@ -2,10 +2,10 @@
 
 import importlib
 import os
-import sys
 
 from .. import jit
 from ..ir.errors import ArgumentError, FileError
+from ..ir.process_state import import_folder
 from ..ir.source_location import place_text
 from ..jit.errors.parameters import meant
 from ..jit.guards.frames import position_of
@@ -53,15 +53,13 @@ def import_model(source: str):
     module_name, colon, name = source.partition(":")
     if not colon or not module_name or not name:
         raise UsageError(f"expected package.module:name, got {source!r}")
-    sys.path.insert(0, os.getcwd())
     try:
-        value = importlib.import_module(module_name)
+        with import_folder(os.getcwd()):
+            value = importlib.import_module(module_name)
     except ImportError as e:
         raise ArgumentError(f"{module_name} cannot be imported: {e}") from e
     except Exception as e:
         raise ArgumentError(f"{module_name} cannot be imported: {raised(e)}") from e
-    finally:
-        sys.path.remove(os.getcwd())
     for part in name.split("."):
         if not hasattr(value, part):
             raise ArgumentError(f"{module_name} has no {name}{meant(part, dir(value))}")

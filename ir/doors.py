@@ -15,10 +15,10 @@ Tracebacks are then shortened where they are shown (`ir/shown_errors.py`).
 import dis
 import sys
 import types
-import warnings
 from functools import cache, lru_cache
 from typing import Any
 
+from .process_state import without_warnings
 from .tracebacks import explain, is_own_module, left, left_getattr
 
 _LAST_KNOWN = (3, 13)
@@ -145,8 +145,7 @@ def _handler(constant: int) -> tuple:
 def _compiled() -> tuple:
     """Return the handler of `_TEMPLATE`, with the positions of the numbers of the constants that are called."""
     names: dict[str, Any] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)          # a text is called
+    with without_warnings(category=SyntaxWarning):          # a text is called
         exec(compile(_TEMPLATE, "<a door of ingot>", "exec"), names)
     code = names["template"].__code__
     (_, _, start, _), *ranges = _entries(code.co_exceptiontable)

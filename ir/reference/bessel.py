@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..process_state import ignore_float_errors
 from .scalar_functions import in_double
 
 _ANGLES = (np.arange(512) + 0.5) * np.pi / 512
@@ -19,10 +20,10 @@ def _each(fn):
     """Lift a function of vectors to arrays, nan for nan, some thousand elements at a time."""
 
     @in_double
+    @ignore_float_errors
     def whole(x):
         flat = x.reshape(-1)
-        with np.errstate(all="ignore"):
-            parts = [fn(flat[i:i + 1024]) for i in range(0, flat.size, 1024)]
+        parts = [fn(flat[i:i + 1024]) for i in range(0, flat.size, 1024)]
         found = np.concatenate(parts) if parts else flat
         return np.where(np.isnan(flat), flat, found).reshape(x.shape)
 

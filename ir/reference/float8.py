@@ -6,16 +6,17 @@ To the nearest, halves to even. float8_e4m3fn has no infinity and saturates. nan
 import numpy as np
 
 from .. import dtype as dt
+from ..process_state import ignore_float_errors
 
 KINDS = frozenset(d.np for d in dt.FLOAT8)
 
 
+@ignore_float_errors
 def converted(a: np.ndarray, kind: np.dtype) -> np.ndarray:
     """Return `a` as elements of `kind`, one of the two being a float8."""
-    with np.errstate(all="ignore"):
-        if a.dtype in KINDS:
-            a = a.astype(np.float32)
-        return _narrowed(a, kind) if kind in KINDS else a.astype(kind)
+    if a.dtype in KINDS:
+        a = a.astype(np.float32)
+    return _narrowed(a, kind) if kind in KINDS else a.astype(kind)
 
 
 def _narrowed(a, kind):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dim_order import inverse, order_of
 from ..errors import ArgumentError
+from ..process_state import ignore_float_errors
 from . import float8
 
 
@@ -109,25 +110,25 @@ erfinv = in_double(_each(_erfinv_one))
 
 
 @in_double
+@ignore_float_errors
 def digamma(x):
     """Return the derivative of log gamma: recurrence up to 12, asymptotic series above, reflection below zero."""
-    with np.errstate(all="ignore"):
-        pole = (x <= 0) & (x == np.floor(x))
-        low = x < 0
-        y = np.where(low, 1 - x, x)
-        total = np.zeros_like(y)
-        for _ in range(13):
-            small = y < 12
-            total = np.where(small, total - 1 / y, total)
-            y = np.where(small, y + 1, y)
-        inv2 = 1 / (y * y)
-        tail = np.zeros_like(y)
-        for k in range(6, 0, -1):
-            tail = inv2 * (BERNOULLI[k - 1] / (2 * k) + tail)
-        out = np.log(y) - 0.5 / y - tail + total
-        out = np.where(low, out - np.pi / np.tan(np.pi * (x - np.rint(x))), out)
-        out = np.where(pole, np.where(x == 0, np.copysign(np.inf, -x), np.nan), out)
-        return np.where(np.isposinf(x), np.inf, out)
+    pole = (x <= 0) & (x == np.floor(x))
+    low = x < 0
+    y = np.where(low, 1 - x, x)
+    total = np.zeros_like(y)
+    for _ in range(13):
+        small = y < 12
+        total = np.where(small, total - 1 / y, total)
+        y = np.where(small, y + 1, y)
+    inv2 = 1 / (y * y)
+    tail = np.zeros_like(y)
+    for k in range(6, 0, -1):
+        tail = inv2 * (BERNOULLI[k - 1] / (2 * k) + tail)
+    out = np.log(y) - 0.5 / y - tail + total
+    out = np.where(low, out - np.pi / np.tan(np.pi * (x - np.rint(x))), out)
+    out = np.where(pole, np.where(x == 0, np.copysign(np.inf, -x), np.nan), out)
+    return np.where(np.isposinf(x), np.inf, out)
 
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -155,6 +156,7 @@ def hurwitz_zeta(s, x):
     return np.where(np.isposinf(x), 0.0, out)
 
 
+@ignore_float_errors
 def polygamma(x, *, n):
     """Return the n-th derivative of digamma, n >= 1; infinite at the poles 0, -1, -2 ..."""
     factor = (-1.0) ** (n + 1) * math.factorial(n)
@@ -163,8 +165,7 @@ def polygamma(x, *, n):
         pole = (v <= 0) & (v == np.floor(v)) & np.isfinite(v)
         return factor * np.where(pole, np.inf, hurwitz_zeta(n + 1.0, v))
 
-    with np.errstate(all="ignore"):
-        return in_double(of_doubles)(x)
+    return in_double(of_doubles)(x)
 
 
 def trigamma(x):
@@ -186,19 +187,19 @@ def sinc(x):
     return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype)
 
 
+@ignore_float_errors
 def logaddexp(a, b):
     """Return log(e^a + e^b); complex numbers add to the one with the larger real part."""
     if a.dtype.kind != "c":
         return np.logaddexp(a, b)
     a, b = np.broadcast_arrays(a, b)
-    with np.errstate(all="ignore"):
-        larger = a.real >= b.real
-        high, low = np.where(larger, a, b), np.where(larger, b, a)
-        sums = np.where(np.isneginf(high.real), low, high + np.log1p(np.exp(low - high)))
-        sums = np.where(np.isposinf(low.real), np.log(np.exp(a) + np.exp(b)), sums)
-        out = np.asarray(a + b)         # lies as they do
-        out[...] = np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), sums)
-        return out
+    larger = a.real >= b.real
+    high, low = np.where(larger, a, b), np.where(larger, b, a)
+    sums = np.where(np.isneginf(high.real), low, high + np.log1p(np.exp(low - high)))
+    sums = np.where(np.isposinf(low.real), np.log(np.exp(a) + np.exp(b)), sums)
+    out = np.asarray(a + b)         # lies as they do
+    out[...] = np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), sums)
+    return out
 
 
 def logaddexp2(a, b):

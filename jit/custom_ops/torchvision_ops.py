@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
+from ...ir.process_state import float_errors
 from ...runtime.api.register.register import FUNCTIONS
 from ...runtime.api.views.tensor_factories import from_numpy, zeros
 from ...runtime.autograd.backward import grad as gradients
@@ -60,7 +61,7 @@ def nms(dets, scores, iou_threshold):
         chosen.append(best)
         low, high = np.maximum(boxes[best, :2], boxes[order, :2]), np.minimum(boxes[best, 2:], boxes[order, 2:])
         common = np.maximum(high - low, 0).prod(1)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with float_errors(divide="ignore", invalid="ignore"):
             share = common / (areas[best] + areas[order] - common)
         order = order[~(share > np.float64(iou_threshold))]
     return from_numpy(np.array(chosen, np.int64)).to(dets.device)

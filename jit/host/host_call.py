@@ -10,18 +10,19 @@ import functools
 import itertools
 import sys
 import types
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from ...ir.interrupts import is_interrupt
+from ...ir.blocks import block
 from ...ir.ops.core.host_call import living_name
+from ...ir.process_state import float_errors
 from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
 from ...ir.symbols.symbolic import pinned
 from ...ir.weak_table import WeakTable
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.state.host_results import Outcome, outcome_of
-from ...runtime.state.mode import tls
+from ...runtime.state.mode import other_mode, tls
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import fields_of, flatten, is_structure, unflatten
 from ..guards.frames import current_profiler, is_user, restore_profiler, unprofiled
@@ -204,10 +205,10 @@ def _call_of(fn, spec, is_mutable, key):
         def call(*arrays):
             given = tls.m.results_of_hosts
             try:
-                with np.errstate(**warnings):
+                with float_errors(**warnings):
                     result = outcome_of(key, lambda: HostStep(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec))
             except Exception as error:
-                if given is not None and not is_interrupt(error, of_user=True):
+                if given is not None:       # an interrupt as well: the run in place of this one raises it here
                     given.append(Outcome(key, None, error))
                 raise
             if given is not None:
@@ -269,15 +270,10 @@ class HostStep:
 
 def unrecorded(call):
     """Call a function with nothing recorded, neither a trace nor gradients, and no profile events."""
-    m = tls.m
-    recorder: Any = m.recorder
-    before, watching = (recorder, m.grad), current_profiler()
-    sys.setprofile(None)
-    m.recorder, m.grad = None, False
-    m.refresh()
-    try:
+    with _without_profiler(), other_mode(recorder=None, grad=False):
         return call()
-    finally:
-        m.recorder, m.grad = before
-        m.refresh()
-        restore_profiler(watching)
+
+
+@block
+def _without_profiler():
+    return partial(sys.setprofile, None), partial(restore_profiler, current_profiler())

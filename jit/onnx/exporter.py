@@ -5,11 +5,11 @@ is read back (by `from_onnx`) and compared with eager, also at other sizes and a
 A model whose results differ is an error, not a file.
 """
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...ir import dtype as dt
+from ...ir.blocks import Block, block
 from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Graph
@@ -120,20 +120,9 @@ class Subject:
         self.requested_outputs = output_names
         self.output_names: list = []
 
-    @contextmanager
-    def in_mode(self, training: bool | None):
-        """Put modules into training or evaluation mode (None: their own) inside, and turn gradients off."""
-        modules = list(self.fn.modules()) if isinstance(self.fn, Module) else []
-        before, grad = [m.training for m in modules], tls.m.grad
-        tls.m.grad = False
-        try:
-            if modules and training is not None:
-                self.fn.train(training)
-            yield
-        finally:
-            tls.m.grad = grad
-            for m, training in zip(modules, before):
-                m.training = training
+    def in_mode(self, training: bool | None) -> Block:
+        """Return a block with modules in training or evaluation mode (None: their own), and gradients off."""
+        return _in_mode(self.fn, training)
 
     def at(self, sizes: dict, free: Free) -> list:
         """Return the example's tensors with their dynamic dims at other sizes."""
@@ -257,3 +246,21 @@ def _sizes(ref, free, name) -> list:
     """Return a value's sizes in the model: numbers, names of dynamic dims, and own names for derived sizes."""
     known = {name: symbol for symbol, name in free.names.items()}
     return [n if type(n) is not SymInt else known.get(n.text, f"{name}_{i}") for i, n in enumerate(ref.shape)]
+
+
+@block
+def _in_mode(fn, training):
+    modules, mode = list(fn.modules()) if isinstance(fn, Module) else [], tls.m
+    before, grad = [m.training for m in modules], mode.grad
+
+    def begin():
+        mode.grad = False
+        if modules and training is not None:
+            fn.train(training)
+
+    def put_back():
+        mode.grad = grad
+        for m, was in zip(modules, before):
+            m.training = was
+
+    return begin, put_back

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir.errors import IngotError
+from ...ir.process_state import float_errors
 from ...ir.symbols.substitute import condition_check
 from ...ir.tracebacks import user_level
 from ...runtime.core.tensor import wrap
@@ -120,7 +121,7 @@ def _fault(model, check) -> str:
     """Return a text about what is wrong with a model's results, or ""."""
     shapes = [tuple(t.shape) for t in check.tensors]
     try:
-        with np.errstate(all="ignore"):
+        with float_errors(all="ignore"):
             found = model.compute(*check.tensors)
     except IngotError as e:
         return "" if check.may_fail else f"the exported model fails for inputs of shapes {shapes}{check.why}: {e}"
@@ -146,7 +147,7 @@ def _difference(a, b) -> str:
     same = (x == y) | (np.isnan(x) & np.isnan(y)) | (finite & (np.abs(x - y) <= allowed))
     if same.all():
         return ""
-    with np.errstate(all="ignore"):
+    with float_errors(all="ignore"):
         gaps = np.abs(x - y)[~same]
     most = gaps.max() if np.isfinite(gaps).all() else "nan or inf"
     return f"differs by up to {most} (allowed: {allowed})"

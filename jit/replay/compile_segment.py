@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...ir import config
 from ...ir.cached_property import cached_property
 from ...ir.draw.tables import counted
@@ -20,6 +18,7 @@ from ...ir.lazy import lazy
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.host_call import host_call
+from ...ir.process_state import float_errors
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import collect, owned_by, replaced
 from ...ir.symbols.symbolic import names_of
@@ -239,7 +238,7 @@ class Job:
         for counter in COUNTERS:
             counter.ran(self, compiled)
         if self.region.calls_host:      # the function enters the thread's context itself, and sees its caller's variables
-            with np.errstate(all="ignore"):
+            with float_errors(all="ignore"):
                 return OPEN_PROFILES[-1].run(self, compiled, arrays) if OPEN_PROFILES else compiled.run(arrays)
         if OPEN_PROFILES:
             return tls.m.quietly(OPEN_PROFILES[-1].run, self, compiled, arrays)

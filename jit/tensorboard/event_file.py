@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ...ir.locks import new_lock
+from ...ir.process_state import ignore_float_errors
 
 _POLYNOMIAL = 0x82F63B78            # of CRC-32C, its bits turned round
 _PIECES = 256                       # of a long message
@@ -48,10 +49,10 @@ def message(*fields) -> bytes:
     return b"".join([_field(number, value) for number, value in fields if value is not None])
 
 
+@ignore_float_errors
 def _field(number, value):
     if isinstance(value, Float):
-        with np.errstate(over="ignore"):
-            return varint(number << 3 | _FIXED32) + np.array(value, "<f4").tobytes()
+        return varint(number << 3 | _FIXED32) + np.array(value, "<f4").tobytes()
     if isinstance(value, float):
         return varint(number << 3 | _FIXED64) + struct.pack("<d", value)
     if isinstance(value, int):

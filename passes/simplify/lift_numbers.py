@@ -19,6 +19,7 @@ from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import expand
+from ...ir.process_state import ignore_float_errors
 from ...ir.symbols.symbolic import SymFloat, SymInt, is_symbol
 from ..rewrite.kernel_body import can_fuse, number_kind
 from ..rewrite.rewrite import rebuild
@@ -80,10 +81,10 @@ def _number_dtype(kind):
     return dt.float32 if kind in dt.NARROW else dt.PARTS.get(kind, kind)
 
 
+@ignore_float_errors
 def number_array(x, kind) -> np.ndarray:
     """Return the array for an input that replaces a number beside values of a dtype."""
-    with np.errstate(all="ignore"):
-        found = np.asarray(x).astype(kind.np if kind in dt.NARROW else _number_dtype(kind).np)
+    found = np.asarray(x).astype(kind.np if kind in dt.NARROW else _number_dtype(kind).np)
     return found.astype(np.float32) if kind in dt.NARROW else found
 
 

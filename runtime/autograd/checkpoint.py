@@ -42,21 +42,23 @@ class _Surroundings:
         self.rng = get_rng_state() if preserve_rng_state else None
         self.autocast = tls.m.autocast
 
-    @contextmanager
     def again(self):
-        m = tls.m
-        rng, autocast = get_rng_state() if self.rng is not None else None, m.autocast
-        if self.rng is not None:
-            set_rng_state(self.rng)
-        m.autocast = self.autocast
+        """Return a block with the same random numbers and autocast."""
+        return _again(self.rng, self.autocast)
+
+
+@block
+def _again(rng, autocast):
+    m = tls.m
+    before = get_rng_state() if rng is not None else None, m.autocast
+
+    def put(rng, autocast):
+        m.autocast = autocast
         m.refresh()
-        try:
-            yield
-        finally:
-            if rng is not None:
-                set_rng_state(rng)
-            m.autocast = autocast
-            m.refresh()
+        if rng is not None:
+            set_rng_state(rng)
+
+    return partial(put, rng, autocast), partial(put, *before)
 
 
 class _Hooks(saved_tensors_hooks):

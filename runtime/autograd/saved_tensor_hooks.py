@@ -40,10 +40,9 @@ def _put(hooks, result=None):
 
 def _without_grad(pack):
     def packed(tensor):
-        m = tls.m
-        grad, m.grad = m.grad, False
-        storage = tensor._storage
+        m, storage = tls.m, tensor._storage
         version = storage.version
+        grad, m.grad = m.grad, False
         try:
             packed_value = pack(tensor)
         finally:

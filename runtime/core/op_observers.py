@@ -43,12 +43,13 @@ class OpObserver:
     def unobserved(self, run, *args, **kwargs):
         """Call `run` with the observer before this one active."""
         m = tls.m
+        before = self, m.told, m.listened, m.noticed, m.special
         m.observer = self.before
-        m.refresh()
         try:
+            m.refresh()
             return run(*args, **kwargs)
         finally:
-            m.observer = self
+            m.observer, m.told, m.listened, m.noticed, m.special = before       # by no call, which an interrupt could end
             m.refresh()
 
     def met_only_now(self):

@@ -6,12 +6,13 @@ import os
 import sys
 import tempfile
 import time
-import warnings
 import weakref
 from multiprocessing.connection import wait
 from multiprocessing.reduction import DupFd
+from typing import Any
 
 from ...ir.errors import IngotError
+from ...ir.process_state import without_warnings
 from ..multiprocessing.spawn import signal_name
 from ..state.forks import check_start_method
 from .sampler import drawn_seed
@@ -34,25 +35,28 @@ def default_context():
 
 
 class Handle:
-    """One worker process, its connection, and its unread answers."""
+    """One worker process, its connection, and its unread answers. It adds itself to `others` before it starts."""
 
     def __init__(self, context, number, job, seed, others):
         method = context.get_start_method()
         check_start_method(method, "Give the DataLoader multiprocessing_context='forkserver'")
         self.number = number
+        self.inbox, self.active = Inbox(), True
+        self.connection: Any = None
+        self.sock: Any = None
+        self.report: Any = None
+        self.process: Any = None
+        others.append(self)         # an interrupt may come behind any part, or the start: `end` finds what there is
         self.connection, theirs = context.Pipe()
         self.sock = socket_of(self.connection)
         self.report = _new_report()
         forks = method == "fork"
-        foreign = [end for w in (self, *others) for end in (w.connection, w.sock)] if forks and self.sock is not None else []
+        foreign = [end for w in others for end in (w.connection, w.sock)] if forks and self.sock is not None else []
         report = self.report if forks else _TravellingReport(self.report)
         self.process = context.Process(target=run, daemon=True, args=(number, job, theirs, foreign, seed, report))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+        with without_warnings(message=".*fork.*", category=DeprecationWarning):
             self.process.start()
         theirs.close()
-        self.inbox = Inbox()
-        self.active = True
 
     def order(self, *words):
         """Send an order. An order to a dead worker is lost, and its missing answer reveals that."""
@@ -79,8 +83,9 @@ class Handle:
 
     def close(self):
         """Close the connection; the worker ends after its current order."""
-        self.order()
-        self.connection.close()
+        if self.connection is not None:
+            self.order()
+            self.connection.close()
         if self.sock is not None:
             self.sock.close()
 
@@ -111,16 +116,18 @@ def end(workers, owner, grace):
     for w in workers:
         w.close()
     deadline = time.monotonic() + grace[0]
-    for w in workers:
+    started = [w for w in workers if w.process is not None and w.process.pid is not None]
+    for w in started:
         w.process.join(max(0.0, deadline - time.monotonic()))
     for stop in ("terminate", "kill"):
-        for w in workers:
+        for w in started:
             if w.process.is_alive():
                 getattr(w.process, stop)()
-        for w in workers:
+        for w in started:
             w.process.join(1)
     for w in workers:
-        w.report.close()
+        if w.report is not None:
+            w.report.close()
     workers.clear()
 
 
@@ -137,7 +144,7 @@ class WorkerIterator:
         base = drawn_seed(loader.generator)
         try:
             for i in range(loader.num_workers):
-                self.workers.append(Handle(context, i, job, (base + i) % 2 ** 63, self.workers))
+                Handle(context, i, job, (base + i) % 2 ** 63, self.workers)
             self.begin(loader, base)
         except BaseException:
             self.stop()

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops.core import moments as records
+from ...ir.process_state import ignore_float_errors
 from ..core.backend import HOST
 from ..core.device_array import DeviceArray
 from ..core.node import Leaf
@@ -62,10 +63,14 @@ def _scalars(numbers, kind) -> tuple:
     scalars_by_kind: Any = _local.__dict__
     key = len(numbers), kind
     arrays = scalars_by_kind.get(key) or scalars_by_kind.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
-    with np.errstate(over="ignore"):        # a limit that no number of the dtype reaches is infinite
-        for a, n in zip(arrays, numbers):
-            a.fill(n)
+    _fill(arrays, numbers)
     return arrays
+
+
+@ignore_float_errors        # a limit that no number of the dtype reaches is infinite
+def _fill(arrays, numbers):
+    for a, n in zip(arrays, numbers):
+        a.fill(n)
 
 
 @functools.lru_cache(None)

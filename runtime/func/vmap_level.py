@@ -79,13 +79,13 @@ class Level(Block):
     def run_outer(self, work, *args):
         """Run work one level further out."""
         m = tls.m
-        before = m.batched, m.recorder, m.sizes
+        before = m.batched, m.recorder, m.sizes, m.told, m.listened, m.noticed, m.special
         m.batched, m.recorder, m.sizes = self.outer, self.recorder, self.sizes
-        m.refresh()
         try:
+            m.refresh()
             return work(*args)
         finally:
-            m.batched, m.recorder, m.sizes = before
+            m.batched, m.recorder, m.sizes, m.told, m.listened, m.noticed, m.special = before   # by no call, for an interrupt
             m.refresh()
 
     # Samples and the batches behind them.

@@ -2,12 +2,15 @@
 
 import contextvars
 import threading
+from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.blocks import block
 from ...ir.doors import door
 from .recorder import OperatorEvents, Recorder
 
@@ -135,6 +138,27 @@ class _Local(threading.local):
 
 
 tls = _Local()
+
+
+@block
+def other_mode(**fields) -> tuple[Callable, Callable]:
+    """Return a block in which fields of the thread's mode are others."""
+    m = tls.m
+    before = {name: getattr(m, name) for name in fields}
+
+    def put(values):
+        for name, value in values.items():
+            setattr(m, name, value)
+        m.refresh()
+
+    return partial(put, fields), partial(put, before)
+
+
+def is_reentry(error) -> bool:
+    """Return whether `Mode.run` refused to run a function inside of another one, as a finaliser asks for: nothing ran."""
+    return type(error) is RuntimeError and "cannot enter context" in str(error)
+
+
 COMPILERS: list = []         # what `Module.compile` calls: `ingot.compile`, entered by the root package
 OPEN_PROFILES: list = []     # profiles of compiled code; the last one runs it
 COUNTERS: list = []          # counters of compiled code: each is told of a run

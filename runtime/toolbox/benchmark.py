@@ -6,8 +6,10 @@ import sys
 import timeit
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from ...ir.blocks import block
 from ...ir.errors import ArgumentError
 from ..api.register.process_settings import get_num_threads, set_num_threads
 
@@ -90,6 +92,11 @@ class Measurement:
         return "\n".join(lines)
 
 
+@block
+def _with_threads(count):
+    return partial(set_num_threads, count), partial(set_num_threads, get_num_threads())
+
+
 class Timer:
     """A timer of a statement (Python code as text), with a number of threads. `setup` and `globals` provide names, and
     `ingot` is imported."""
@@ -108,12 +115,8 @@ class Timer:
                        "env": env, "num_threads": num_threads}
 
     def _run(self, number) -> float:
-        before = get_num_threads()
-        set_num_threads(self._about["num_threads"])
-        try:
+        with _with_threads(self._about["num_threads"]):
             return self._timer.timeit(number)
-        finally:
-            set_num_threads(before)
 
     def _measured(self, number, times) -> Measurement:
         return Measurement(number, times, **self._about)

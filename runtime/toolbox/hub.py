@@ -8,12 +8,12 @@ import hashlib
 import importlib.util
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 from ...ir.errors import ArgumentError, FileError
+from ...ir.process_state import import_folder
 from ..serialization.save_load import load as load_file
 from ..state.switches import Switch, question
 
@@ -88,11 +88,8 @@ def _conf(repo_or_dir, source) -> Any:
         raise FileError(f"hub: there is no {_CONF} in {repo_or_dir}")
     spec: Any = importlib.util.spec_from_file_location("hubconf", path)
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, os.fspath(repo_or_dir))
-    try:
+    with import_folder(os.fspath(repo_or_dir)):
         spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(os.fspath(repo_or_dir))
     return module
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.process_state import ignore_float_errors
 from ..api.register.register import FUNCTIONS
 from ..core.composite_tensors import PARTS
 from ..core.creation import as_array_tensor
@@ -110,16 +111,16 @@ def _difference(actual, expected, *, rtol, atol, equal_nan, check_device, check_
     return _compared(a._a.astype(kind), e._a.astype(kind), rtol, atol, equal_nan, numbers)
 
 
+@ignore_float_errors
 def _compared(a, e, rtol, atol, equal_nan, numbers) -> str | None:
-    with np.errstate(all="ignore"):
-        gap, size = np.asarray(np.abs(a - e), np.float64), np.asarray(np.abs(e), np.float64)
-        close = (a == e) | ((gap <= atol + rtol * size) & np.isfinite(gap))
-        if equal_nan:
-            close = close | ((a != a) & (e != e))
-        close = np.asarray(close, bool)
-        if close.all():
-            return None
-        relative = np.where(size == 0, math.inf, gap / size)
+    gap, size = np.asarray(np.abs(a - e), np.float64), np.asarray(np.abs(e), np.float64)
+    close = (a == e) | ((gap <= atol + rtol * size) & np.isfinite(gap))
+    if equal_nan:
+        close = close | ((a != a) & (e != e))
+    close = np.asarray(close, bool)
+    if close.all():
+        return None
+    relative = np.where(size == 0, math.inf, gap / size)
     what = "Scalars" if numbers else "Tensor-likes"
     how = "equal" if rtol == atol == 0 else "close"
     if not a.ndim:

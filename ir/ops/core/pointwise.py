@@ -11,6 +11,7 @@ from ...opdef.aval import same_shape
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Composite, op
 from ...opdef.param_checks import check_element
+from ...process_state import ignore_float_errors
 from ...reference import scalar_functions
 from . import elementwise as ew
 from .complex_numbers import magnitude
@@ -248,9 +249,9 @@ nan_to_num = pointwise("nan_to_num", _finite_body, _finite,
                        doc="x with other numbers for nan and, after that, for both infinities.")
 
 
+@ignore_float_errors
 def _entr(x):
-    with np.errstate(all="ignore"):
-        return np.where(x < 0, -np.inf, np.where(x == 0, 0.0, -x * np.log(x)))
+    return np.where(x < 0, -np.inf, np.where(x == 0, 0.0, -x * np.log(x)))
 
 
 entr = pointwise("entr", lambda x: ew.where(ew.lt(x, 0.0), -math.inf, ew.sub(0.0, ew.xlogy(x, x))), _entr,

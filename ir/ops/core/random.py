@@ -13,6 +13,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Host, Template, op
 from ...opdef.param_checks import check_dtype, check_int, check_number, check_sizes
+from ...process_state import ignore_float_errors
 from ...reference import philox
 from ...reference.scalar_functions import lgamma
 from .batching import all_repeated
@@ -278,11 +279,11 @@ def _log_factorial_of(n):
     return _factorials(1 << int(most).bit_length())[n.astype(np.int64)] if most < _MOST_KEPT else lgamma(n + 1)
 
 
+@ignore_float_errors
 def _mode_and_weight(n, p):
     mode = np.clip(np.floor((n + 1) * p), 0, n)
-    with np.errstate(all="ignore"):
-        size = _log_factorial_of(n) - _log_factorial_of(mode) - _log_factorial_of(n - mode)
-        size = size + np.where(mode > 0, mode * np.log(p), 0) + np.where(n - mode > 0, (n - mode) * np.log1p(-p), 0)
+    size = _log_factorial_of(n) - _log_factorial_of(mode) - _log_factorial_of(n - mode)
+    size = size + np.where(mode > 0, mode * np.log(p), 0) + np.where(n - mode > 0, (n - mode) * np.log1p(-p), 0)
     return mode, np.exp(size)
 
 
@@ -317,13 +318,13 @@ def check_trials(count, prob):
         raise ArgumentError(TRIALS)
 
 
+@ignore_float_errors
 def _binomial(key, count, prob):
     check_trials(count, prob)
     n, p = count.astype(np.float64).reshape(-1), prob.astype(np.float64).reshape(-1)
     seed, call = stream(key)
-    with np.errstate(all="ignore"):
-        found = by_pieces(lambda start, n, p: _by_inversion(uniforms(seed, call, slice(None), n.size, start), n, p),
-                          np.empty(n.size), n, p)
+    found = by_pieces(lambda start, n, p: _by_inversion(uniforms(seed, call, slice(None), n.size, start), n, p),
+                      np.empty(n.size), n, p)
     return found.astype(count.dtype).reshape(count.shape)
 
 

@@ -9,6 +9,7 @@ from ...errors import ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.param_checks import check_flag
+from ...process_state import ignore_float_errors
 from .factorizations import lapack
 from .matrix_rules import check_matrix
 from .triangular import check_system, flipped, require_info, size_of
@@ -124,12 +125,12 @@ def _ldl_solve_one(a, pivots, x, turn):
         x[[last, found]] = x[[found, last]]
 
 
+@ignore_float_errors
 def _ldl_solve(factors, pivots, b, *, hermitian):
     turn, count = np.conj if hermitian else np.asarray, prod(b.shape[:-2])
     x = np.array(b, order="C")
-    with np.errstate(all="ignore"):
-        for a, p, one in zip(*(v.reshape(count, *v.shape[b.ndim - 2:]) for v in (factors, pivots, x))):
-            _ldl_solve_one(a, p, one, turn)
+    for a, p, one in zip(*(v.reshape(count, *v.shape[b.ndim - 2:]) for v in (factors, pivots, x))):
+        _ldl_solve_one(a, p, one, turn)
     return x
 
 

@@ -13,6 +13,7 @@ from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.param_checks import check_flag, check_int, check_sizes
+from ...process_state import ignore_float_errors
 from ...symbols.symbolic import hint
 from ..core import elementwise as ew
 from ..core.shape import cat, full, iota, slice_
@@ -57,17 +58,17 @@ def _substitute(a, x, rows, unit):
             x[..., i, :] /= a[..., i, i][..., None]
 
 
+@ignore_float_errors
 def substituted(a, b, upper=False, unit=False):
     """Return the solution of triangular systems."""
     x, n = np.array(b), a.shape[-1]
     starts = range(0, n, _BLOCK)
-    with np.errstate(all="ignore"):
-        for start in reversed(starts) if upper else starts:
-            stop = min(start + _BLOCK, n)
-            rows = np.arange(start, stop)[:: -1 if upper else 1]
-            _substitute(a, x, rows, unit)
-            rest = slice(0, start) if upper else slice(stop, n)
-            x[..., rest, :] -= a[..., rest, start:stop] @ x[..., start:stop, :]
+    for start in reversed(starts) if upper else starts:
+        stop = min(start + _BLOCK, n)
+        rows = np.arange(start, stop)[:: -1 if upper else 1]
+        _substitute(a, x, rows, unit)
+        rest = slice(0, start) if upper else slice(stop, n)
+        x[..., rest, :] -= a[..., rest, start:stop] @ x[..., start:stop, :]
     return x
 
 
@@ -124,18 +125,18 @@ def _eliminate(lu, start, stop, pivots, info):
         lu[:, k + 1:, k + 1:stop] -= lu[:, k + 1:, k, None] * lu[:, k, None, k + 1:stop]
 
 
+@ignore_float_errors
 def lu_of(x, pivot=True):
     """Return (L below and U on and above the diagonal, pivots from 1, first zero on the diagonal of U from 1, or 0)."""
     *lead, m, n = x.shape
     lu, k = np.array(x.reshape(prod(lead), m, n)), min(m, n)
     pivots = np.tile(np.arange(1, k + 1, dtype=np.int32), (len(lu), 1))
     info = np.zeros(len(lu), np.int32)
-    with np.errstate(all="ignore"):
-        for start in range(0, k, _BLOCK):
-            stop = min(start + _BLOCK, k)
-            _eliminate(lu, start, stop, pivots if pivot else None, info)
-            lu[:, start:stop, stop:] = substituted(lu[:, start:stop, start:stop], lu[:, start:stop, stop:], unit=True)
-            lu[:, stop:, stop:] -= lu[:, stop:, start:stop] @ lu[:, start:stop, stop:]
+    for start in range(0, k, _BLOCK):
+        stop = min(start + _BLOCK, k)
+        _eliminate(lu, start, stop, pivots if pivot else None, info)
+        lu[:, start:stop, stop:] = substituted(lu[:, start:stop, start:stop], lu[:, start:stop, stop:], unit=True)
+        lu[:, stop:, stop:] -= lu[:, stop:, start:stop] @ lu[:, start:stop, stop:]
     return lu.reshape(x.shape), pivots.reshape((*lead, k)), info.reshape(lead)
 
 

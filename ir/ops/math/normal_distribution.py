@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ...process_state import ignore_float_errors
 from ...reference import scalar_functions
 from ..core import elementwise as ew
 from ..core.pointwise import pointwise
@@ -88,11 +89,11 @@ def _log_ndtr_body(x):
     return ew.where(low, tail, ew.log1p(ew.mul(ew.erfc(ew.neg(right)), -0.5)))
 
 
+@ignore_float_errors
 def _log_ndtr(x):
     z = x * -_HALF_ROOT
     left, right = np.where(x < -1, z, 1), np.where(x < -1, 0, z)
-    with np.errstate(over="ignore"):
-        tail = np.log(scalar_functions.erfcx(left) * 0.5) - left * left
+    tail = np.log(scalar_functions.erfcx(left) * 0.5) - left * left
     return np.where(x < -1, tail, np.log1p(scalar_functions.erfc(-right) * -0.5))
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.param_checks import check_choice
+from ...process_state import ignore_float_errors
 from ...reference.scalar_functions import hurwitz_zeta
 from ..core import elementwise as ew
 from ..core.elementwise_rules import check_pair, elementwise
@@ -30,34 +31,34 @@ def _infer_polynomial(x, n, *, family):
     return x
 
 
+@ignore_float_errors
 def _polynomial(x, n, *, family):
     first, step = FAMILIES[family]
     wide, degree = x.astype(np.float64), np.trunc(n.astype(np.float64))
     most = int(degree.max(initial=0, where=degree <= MOST_DEGREE))
     out = np.where(degree == 0, 1.0, np.where(degree < 0, 0.0, np.nan))
-    with np.errstate(all="ignore"):
-        before, now = np.ones_like(wide), first(wide)
-        for k in range(1, most + 1):
-            out = np.where(degree == k, now, out)
-            if not (now == now).any():
-                break                       # nan stays nan
-            before, now = now, step(wide, now, before, k)
-        return out.astype(x.dtype)
+    before, now = np.ones_like(wide), first(wide)
+    for k in range(1, most + 1):
+        out = np.where(degree == k, now, out)
+        if not (now == now).any():
+            break                       # nan stays nan
+        before, now = now, step(wide, now, before, k)
+    return out.astype(x.dtype)
 
 
 polynomial = op("polynomial", infer=_infer_polynomial, ref=_polynomial, vjp=NO_GRAD, lower=Host(), batch=LEADING,
                 doc=f"The polynomial of degree n of an orthogonal family at x; 0 for degrees below 0, nan above {MOST_DEGREE}.")
 
 
+@ignore_float_errors
 def _zeta(x, q):
     x, q = np.broadcast_arrays(x, q)
     kind, x, q = x.dtype, x.astype(np.float64), q.astype(np.float64)
     pole = (x == 1) | ((q <= 0) & (q == np.floor(q)))
     unknown = (x < 1) | ((q <= 0) & (x != np.floor(x)) & (q != np.floor(q)))
-    with np.errstate(all="ignore"):
-        found = hurwitz_zeta(np.where(pole | unknown, 2, x), np.where(pole | unknown, 1, q))
-        found = np.where(np.isposinf(x) & ~pole, np.where(q > 1, 0, np.where(q == 1, 1, np.nan)), found)
-        return np.where(unknown & (x != 1), np.nan, np.where(pole, np.inf, found)).astype(kind)
+    found = hurwitz_zeta(np.where(pole | unknown, 2, x), np.where(pole | unknown, 1, q))
+    found = np.where(np.isposinf(x) & ~pole, np.where(q > 1, 0, np.where(q == 1, 1, np.nan)), found)
+    return np.where(unknown & (x != 1), np.nan, np.where(pole, np.inf, found)).astype(kind)
 
 
 zeta = elementwise("zeta", _zeta, (None, lambda g, out, x, q: ew.neg(ew.mul(g, ew.mul(x, zeta(ew.add(x, 1.0), q))))),

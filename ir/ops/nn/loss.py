@@ -13,6 +13,7 @@ from ...opdef.batch_rules import Images
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import NO_GRAD, Composite, Template, op
 from ...opdef.param_checks import MOST, check_choice, check_dtype, check_int, check_number, check_operand, check_sizes
+from ...process_state import ignore_float_errors
 from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -403,9 +404,9 @@ def _probability_body(x, target):
     return ew.sub(ew.mul(ew.sub(target, 1.0), no), ew.mul(target, yes))
 
 
+@ignore_float_errors
 def _probability_loss(x, target):
-    with np.errstate(all="ignore"):
-        yes, no = np.maximum(np.log(x), _LEAST_LOG), np.maximum(np.log1p(-x), _LEAST_LOG)
+    yes, no = np.maximum(np.log(x), _LEAST_LOG), np.maximum(np.log1p(-x), _LEAST_LOG)
     return (target - 1) * no - target * yes
 
 

@@ -15,6 +15,7 @@ from ...opdef.aval import Aval
 from ...opdef.batch_rules import Images
 from ...opdef.op import NO_GRAD, Composite, Host, op
 from ...opdef.param_checks import check_choice, check_int, check_ints, check_number
+from ...process_state import ignore_float_errors
 from ..core import elementwise as ew
 from ..nn.windows import window_counts
 from .int8_linear import MOST_DEPTH
@@ -51,10 +52,10 @@ def _to_bytes_body(x, *, scale, zero):
     return ew.cast(ew.where(ew.lt(steps, float(TOP)), steps, float(TOP)), dtype=dt.uint8)
 
 
+@ignore_float_errors
 def _to_bytes(x, *, scale, zero):
-    with np.errstate(all="ignore"):
-        steps = np.rint(x * np.float32(inverse_of(scale))) + np.float32(zero)
-        return _as_bytes(np.where(np.isnan(steps), np.float32(0), steps), 0, TOP)
+    steps = np.rint(x * np.float32(inverse_of(scale))) + np.float32(zero)
+    return _as_bytes(np.where(np.isnan(steps), np.float32(0), steps), 0, TOP)
 
 
 def _as_bytes(steps, low, high):

@@ -12,6 +12,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval, hinted
 from ...opdef.op import NO_GRAD, Host, Template, op
 from ...opdef.param_checks import check_choice, check_flag
+from ...process_state import ignore_float_errors
 from ..nn import recurrent
 
 MOST_DEPTH = 1 << 16        # columns of a weight up to which no sum of products of 8 bits leaves 32 bits
@@ -55,13 +56,13 @@ def quantized_rows(x):
     return numbers.astype(np.uint8), np.where(finite, step, np.float32(np.nan)), zero
 
 
+@ignore_float_errors
 def _linear(x, weight, scale, bias):
-    with np.errstate(all="ignore"):
-        numbers, step, zero = quantized_rows(x)
-        wide = weight.astype(np.int64)
-        sums = numbers.astype(np.int64) @ wide.T - zero.astype(np.int64)[..., None] * wide.sum(1)
-        out = sums.astype(np.float32) * (step[..., None] * scale)
-        return out if bias is None else out + bias
+    numbers, step, zero = quantized_rows(x)
+    wide = weight.astype(np.int64)
+    sums = numbers.astype(np.int64) @ wide.T - zero.astype(np.int64)[..., None] * wide.sum(1)
+    out = sums.astype(np.float32) * (step[..., None] * scale)
+    return out if bias is None else out + bias
 
 
 def _batch(size, op, args, held, params):

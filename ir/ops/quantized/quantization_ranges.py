@@ -8,6 +8,7 @@ from ...errors import ArgumentError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, op
 from ...opdef.param_checks import check_choice, check_flag, check_int, check_number
+from ...process_state import ignore_float_errors
 from ..core import elementwise as ew
 from ..core.pointwise import in_single, in_wide, wants_real_float
 from ..core.shape import expand, full
@@ -31,11 +32,11 @@ def _followed_body(low, high, seen_low, seen_high, *, share):
     return follow(low, seen_low), follow(high, seen_high)
 
 
+@ignore_float_errors
 def _followed(low, high, seen_low, seen_high, *, share):
-    with np.errstate(all="ignore"):
-        share = np.float32(share)
-        return tuple(np.where(np.isinf(running), latest, running + (latest - running) * share)
-                     for latest, running in ((low, seen_low), (high, seen_high)))
+    share = np.float32(share)
+    return tuple(np.where(np.isinf(running), latest, running + (latest - running) * share)
+                 for latest, running in ((low, seen_low), (high, seen_high)))
 
 
 followed_range = op("followed_range", infer=_infer_followed, ref=_followed, vjp=NO_GRAD, lower=Composite(_followed_body),
@@ -81,23 +82,23 @@ def _steps_body(low, high, *, least, most, kind, eps, middle):
     return scale, ew.cast(ew.where(ew.le(zero, float(most)), zero, float(most)), dtype=dt.int32)
 
 
+@ignore_float_errors
 def _steps(low, high, *, least, most, kind, eps, middle):
     one, eps = np.float32, np.float32(eps)
-    with np.errstate(all="ignore"):
-        if kind == FLOATING:
-            scale = (high - low) / one(most - least)
-            scale = np.where(scale > eps, scale, one(1))
-            return scale, np.asarray(-low / scale)
-        low, high = np.minimum(low, one(0)), np.maximum(high, one(0))
-        if kind in (SYMMETRIC, FITTED):
-            below, above, more = map(one, _fit(least, most))
-            scale = np.maximum(-low, high) / one((most - least) / 2) if kind == SYMMETRIC else np.maximum(
-                -low / below, high / above) * more
-            return np.asarray(np.maximum(scale, eps)), np.full(low.shape, middle, np.int32)
-        scale = np.asarray(np.maximum((high - low) / one(most - least), eps))
-        zero = one(least) - np.rint(low / scale)
-        zero = np.where(zero >= least, zero, one(least))
-        return scale, np.where(zero <= most, zero, one(most)).astype(np.int32)
+    if kind == FLOATING:
+        scale = (high - low) / one(most - least)
+        scale = np.where(scale > eps, scale, one(1))
+        return scale, np.asarray(-low / scale)
+    low, high = np.minimum(low, one(0)), np.maximum(high, one(0))
+    if kind in (SYMMETRIC, FITTED):
+        below, above, more = map(one, _fit(least, most))
+        scale = np.maximum(-low, high) / one((most - least) / 2) if kind == SYMMETRIC else np.maximum(
+            -low / below, high / above) * more
+        return np.asarray(np.maximum(scale, eps)), np.full(low.shape, middle, np.int32)
+    scale = np.asarray(np.maximum((high - low) / one(most - least), eps))
+    zero = one(least) - np.rint(low / scale)
+    zero = np.where(zero >= least, zero, one(least))
+    return scale, np.where(zero <= most, zero, one(most)).astype(np.int32)
 
 
 range_steps = op("range_steps", infer=_infer_steps, ref=_steps, vjp=NO_GRAD, lower=Composite(_steps_body),

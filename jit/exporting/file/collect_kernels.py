@@ -46,12 +46,11 @@ def main(folder: str) -> int:
     entries: list = []
     words: list = []
     for threads in sorted({here, *_THREADS}):
-        pool.set_num_threads(threads)
-        for arrays in [inputs[i] for i in job["ready"]]:
-            entry = entry_of(model, model.signature.check(arrays), objects, words)
-            if entry is not None:
-                entries.append({"shapes": [list(a.shape) for a in arrays], **entry})
-    pool.set_num_threads(here)
+        with pool.with_threads(threads):
+            for arrays in [inputs[i] for i in job["ready"]]:
+                entry = entry_of(model, model.signature.check(arrays), objects, words)
+                if entry is not None:
+                    entries.append({"shapes": [list(a.shape) for a in arrays], **entry})
     for arrays in [inputs[i] for i in job["ready"]]:
         warm(model, model.signature.check(arrays))
     objects |= {object_name(data): data for data in modules.values()}

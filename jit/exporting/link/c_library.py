@@ -142,15 +142,10 @@ def _runs(model: Model, sizes: dict, target: Target, threads: int) -> Runs:
 
 def _runs_here(model, sizes, threads):
     """Return the native calls for this machine; derived weights are computed now and stored instead of their sources."""
-    before = pool.get_num_threads()
     objects: dict = {}
-    try:
-        pool.set_num_threads(threads)
-        with amx.withheld():
-            compiled, parts = model.planned(sizes)
-            image = image_of(compiled, objects)
-    finally:
-        pool.set_num_threads(before)
+    with pool.with_threads(threads), amx.withheld():
+        compiled, parts = model.planned(sizes)
+        image = image_of(compiled, objects)
     if image is None:
         raise model.needs_python(sizes)
     return Runs(image, model.weights_of(parts), None, objects)

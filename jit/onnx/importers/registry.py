@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.blocks import Block
 from ....ir.errors import DimError, FileError
 from ....ir.symbols.symbolic import SymInt, pinned
 from ....runtime.api.register.register import FUNCTIONS
 from ....runtime.api.views.tensor_factories import created
 from ....runtime.core.tensor import Tensor, wrap
-from ....runtime.state.mode import tls
+from ....runtime.state.mode import other_mode
 from ..format.proto import dtype_of
 
 
@@ -154,18 +154,9 @@ def to_host(x) -> Any:
     return x
 
 
-@contextmanager
-def unrecorded():
-    """Compute tensors without recorder and gradients inside, for known numbers."""
-    m = tls.m
-    before = m.recorder, m.grad
-    m.recorder, m.grad = None, False
-    m.refresh()
-    try:
-        yield
-    finally:
-        m.recorder, m.grad = before
-        m.refresh()
+def unrecorded() -> Block:
+    """Return a block that computes tensors without recorder and gradients, for known numbers."""
+    return other_mode(recorder=None, grad=False)
 
 
 def ints(a, default=None) -> Any:

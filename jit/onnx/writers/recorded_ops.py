@@ -8,6 +8,7 @@ import numpy as np
 from ....ir.dtype import DType
 from ....ir.graph.graph import Graph, Node, Value
 from ....ir.opdef.op import Composite, Op
+from ....ir.process_state import ignore_float_errors
 from ....ir.symbols.substitute import owned_by, replaced
 from ....passes.rewrite.rewrite import rebuild
 from ....passes.simplify.dce import dce
@@ -87,6 +88,7 @@ def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Re
     return Recorded(given[:count], captured, items, [refs[v] for v in graph.outputs])
 
 
+@ignore_float_errors
 def resized(t: Tensor, sizes: dict) -> Tensor:
     """Return a tensor whose elements are repeated or cut to other sizes.
 
@@ -101,8 +103,7 @@ def resized(t: Tensor, sizes: dict) -> Tensor:
         if a.dtype.kind == "f" and n > count > 1:
             way = np.where(positions < count, 0, _NEARER * (positions * _GOLDEN % 1))
             way = way.reshape([-1 if d == axis else 1 for d in range(a.ndim)])
-            with np.errstate(invalid="ignore", over="ignore"):
-                mixed = made + way * (np.take(a, (positions + 1) % count, axis=axis) - made)
+            mixed = made + way * (np.take(a, (positions + 1) % count, axis=axis) - made)
             made = np.where(np.isfinite(mixed), mixed, made).astype(a.dtype)
         a = made
     return wrap(np.ascontiguousarray(a))

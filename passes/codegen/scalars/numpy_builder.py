@@ -8,6 +8,7 @@ rounds to odd before it rounds to nearest.
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.process_state import ignore_float_errors
 from .builder import Builder, Val
 
 _BINARY = {
@@ -102,9 +103,9 @@ class NumpyBuilder(Builder):
             held = self._lived(held, step)
         return held[1:]
 
+    @ignore_float_errors
     def emit(self, op, dtype, args, attr=None):
-        with np.errstate(all="ignore"):
-            return Val(self, dtype, self._run(op, dtype, [a.ref for a in args], attr))
+        return Val(self, dtype, self._run(op, dtype, [a.ref for a in args], attr))
 
     def _run(self, op, dtype, a, attr):
         if op in _BINARY:

@@ -1,5 +1,7 @@
 """Elementwise functions: one generated from each operator record, and those with arguments of their own."""
 
+import inspect
+
 import numpy as np
 
 from ....ir import dtype as dt
@@ -124,7 +126,7 @@ def _records(operands: int) -> list:
     """Return the names of the elementwise records of so many operands that are public functions as they are."""
     found = [op for op in vars(ew).values() if type(op) is Op and op.is_elementwise and op.name not in _OWN]
     plain = [(op.name, getattr(op.ref, "plain", op.ref)) for op in found]
-    return [name for name, fn in plain if (getattr(fn, "nin", 0) or fn.__code__.co_argcount) == operands]
+    return [name for name, fn in plain if (getattr(fn, "nin", 0) or inspect.unwrap(fn).__code__.co_argcount) == operands]
 
 
 publish(unary, _records(1),

@@ -100,16 +100,13 @@ def aligned_floats(count):
 def measured(threads: int, rounds: int = 7, floats: int = 1 << 24, fma_rounds: int = 2_000_000) -> dict[str, float]:
     """Return {"flops": per second, "bytes": per second} with so many threads; memory is the better of reading and of x + y."""
     addresses, flops = tasks()
-    chunks, before = threads, pool.get_num_threads()
+    chunks = threads
     count = floats // chunks // 1024 * 1024
     room = aligned_floats(chunks * PAGE // 4)
     arrays = [aligned_floats(chunks * count) for _ in range(3)]
     block = (ctypes.c_int64 * WORDS)(fma_rounds, count, room.ctypes.data, *(a.ctypes.data for a in arrays))
-    pool.set_num_threads(threads)
-    try:
+    with pool.with_threads(threads):
         seconds = {name: best_seconds(address, block, chunks, rounds) for name, address in addresses.items()}
-    finally:
-        pool.set_num_threads(before)
     moved_bytes = 4 * chunks * count
     return {"flops": chunks * fma_rounds * flops / seconds["fma"],
             "bytes": max(moved_bytes / seconds["read"], 3 * moved_bytes / seconds["triad"]),

@@ -13,9 +13,12 @@ import ctypes
 import os
 import sys
 import time
+from functools import partial
+from itertools import starmap
 from typing import Any
 
 from ....ir import blas_threads, config
+from ....ir.blocks import block
 from ....ir.errors import ArgumentError
 from ....ir.locks import new_lock
 from ....ir.target import host, usable_cpus
@@ -50,17 +53,24 @@ class _Pool:
         self.field(fork_join.SPIN, ctypes.c_int64).value = _SPIN_TURNS if fits else 50
         self.field(fork_join.CURE).value = int(fits and threads > 1)
 
-    def acquire(self, seconds):
-        """Take the pool as a submitting thread would; return False if others hold it that long."""
-        deadline = time.monotonic() + seconds
-        while not self.try_acquire():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.0002)
-        return True
-
-    def release(self):
-        self.field(fork_join.BUSY).value = 0
+    def alone(self, seconds, work, *args) -> bool:
+        """Call work(*args) with the pool taken, as a submitting thread takes it; return False if others hold it that long.
+        Taking it is noted in the same instruction, and giving it back is no call: an interrupt leaves no pool taken."""
+        deadline, busy = time.monotonic() + seconds, self.field(fork_join.BUSY)
+        taken: list = []
+        try:
+            while not any(taken):
+                taken += starmap(self.try_acquire, ((),))
+                if not taken[-1]:
+                    if time.monotonic() > deadline:
+                        return False
+                    taken.clear()
+                    time.sleep(0.0002)
+            work(*args)
+            return True
+        finally:
+            if taken and taken[-1]:
+                busy.value = 0
 
     def forget_workers(self):
         """Reset the pool in a forked child: neither the workers nor a thread that held the pool exist there."""
@@ -98,13 +108,21 @@ def set_num_threads(count: int) -> None:
     count = count if _has_futex() else 1
     with _State.lock:
         pool = _State.pool
-        if pool is not None and count != _State.threads:
-            if not pool.acquire(seconds=60):
-                raise ArgumentError("set_num_threads: the thread pool is busy with another thread's kernel; try again later")
-            pool.stop()
-            pool.configure(count)
-            pool.release()
+        changes = pool is not None and count != pool.field(fork_join.THREADS, ctypes.c_int64).value
+        if changes and not pool.alone(60, _set_threads, pool, count):
+            raise ArgumentError("set_num_threads: the thread pool is busy with another thread's kernel; try again later")
         _State.threads, _State.changes = count, _State.changes + 1
+
+
+def _set_threads(pool, count):
+    pool.stop()
+    pool.configure(count)
+
+
+@block
+def with_threads(count: int) -> tuple:
+    """Return a block with another number of threads."""
+    return partial(set_num_threads, count), partial(set_num_threads, get_num_threads())
 
 
 def run(task: int, arg: int, chunks: int):
@@ -152,9 +170,8 @@ def is_running() -> bool:
 def shutdown():
     """End the worker threads; the next job with several chunks starts them again."""
     pool = _State.pool
-    if pool is not None and pool.acquire(seconds=1):
-        pool.stop()
-        pool.release()
+    if pool is not None:
+        pool.alone(1, pool.stop)
 
 
 def _ready():

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ....ir.ops.linalg import determinant
+from ....ir.process_state import ignore_float_errors
 from ..calls.operator_kernel import OperatorKernel
 from . import lu, small_matrices, triangular
 
@@ -13,6 +14,7 @@ def _diagonal(factors, pivots):
     return np.diagonal(factors, axis1=-2, axis2=-1), np.where(exchanged % 2, -1, 1).astype(factors.dtype)
 
 
+@ignore_float_errors
 def det(x):
     """Return the product of U's diagonal."""
     if not triangular.takes(x):
@@ -20,10 +22,10 @@ def det(x):
     if small_matrices.takes(x):
         return small_matrices.run("det", [x], [((), x.dtype)])[0]
     diagonal, sign = _diagonal(*lu.factor(x)[:2])
-    with np.errstate(all="ignore"):
-        return np.asarray(np.multiply.reduce(diagonal, -1) * sign, diagonal.dtype)
+    return np.asarray(np.multiply.reduce(diagonal, -1) * sign, diagonal.dtype)
 
 
+@ignore_float_errors
 def slogdet(x):
     """Return the signs and logarithms of U's diagonal."""
     if not triangular.takes(x):
@@ -31,21 +33,20 @@ def slogdet(x):
     if small_matrices.takes(x):
         return tuple(small_matrices.run("slogdet", [x], [((), x.dtype)] * 2))
     diagonal, sign = _diagonal(*lu.factor(x)[:2])
-    with np.errstate(all="ignore"):
-        signs = np.multiply.reduce(np.sign(diagonal), -1) * sign
-        return np.asarray(signs, x.dtype), np.asarray(np.add.reduce(np.log(np.abs(diagonal)), -1), x.dtype)
+    signs = np.multiply.reduce(np.sign(diagonal), -1) * sign
+    return np.asarray(signs, x.dtype), np.asarray(np.add.reduce(np.log(np.abs(diagonal)), -1), x.dtype)
 
 
+@ignore_float_errors
 def cofactor(x):
     """Return the determinant times the transposed inverse, if that is as accurate as singular values; else the reference."""
     if not triangular.takes(x):
         return determinant.cofactor.ref(x)
-    with np.errstate(all="ignore"):         # of matrices without an inverse, which are left to the reference
-        inverse, fraction, power = _inverse_and_determinant(x)
-        size, of_inverse = (np.einsum("...ij,...ij->...", a, a) for a in (x, inverse))      # squared
-        sound = (size * of_inverse < 1 / np.finfo(x.dtype).eps) & np.isfinite(fraction) & (fraction != 0)
-        found = np.multiply(fraction[..., None, None], np.swapaxes(inverse, -1, -2), order="C")
-        found = np.ldexp(found, power[..., None, None]).astype(x.dtype)
+    inverse, fraction, power = _inverse_and_determinant(x)
+    size, of_inverse = (np.einsum("...ij,...ij->...", a, a) for a in (x, inverse))      # squared
+    sound = (size * of_inverse < 1 / np.finfo(x.dtype).eps) & np.isfinite(fraction) & (fraction != 0)
+    found = np.multiply(fraction[..., None, None], np.swapaxes(inverse, -1, -2), order="C")
+    found = np.ldexp(found, power[..., None, None]).astype(x.dtype)
     if not sound.all():
         found[~sound] = determinant.cofactor.ref(x[~sound])
     return found

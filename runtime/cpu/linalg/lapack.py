@@ -7,6 +7,7 @@ import numpy as np
 from ....ir import blas_threads
 from ....ir.opdef.op import Op
 from ....ir.ops.linalg import eigen, factorizations
+from ....ir.process_state import ignore_float_errors
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
 from ..gemm import gemm
@@ -31,6 +32,7 @@ def rotated(op: Op):
     return run
 
 
+@ignore_float_errors
 def pinv(x, *, rcond):
     """Return the pseudo-inverse; of matrices of a few rows by rotations."""
     if not small_matrices.takes(x):
@@ -38,8 +40,7 @@ def pinv(x, *, rcond):
     u, values, vh, info = _rotations(factorizations.svd, x)
     if info.any():
         return factorizations.pinv.ref(x, rcond=rcond)
-    with np.errstate(all="ignore"):
-        inverse = np.where(values > rcond * values[..., :1], 1 / values, values.dtype.type(0))
+    inverse = np.where(values > rcond * values[..., :1], 1 / values, values.dtype.type(0))
     return gemm.matmul(vh.swapaxes(-1, -2) * inverse[..., None, :], u.swapaxes(-1, -2))
 
 

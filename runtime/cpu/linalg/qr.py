@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ....ir.ops.linalg import factorizations
+from ....ir.process_state import ignore_float_errors
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.linalg import householder as codegen
@@ -76,11 +77,11 @@ def _factor_large(work, steps):
     return panels
 
 
+@ignore_float_errors
 def _inner(v, tau):
     """Return T^-1 of reflections: only its upper triangle counts."""
     inner, at = gemm.matmul(v.transpose(0, 2, 1), v), np.arange(v.shape[2])
-    with np.errstate(divide="ignore"):
-        inner[:, at, at] = 1 / tau
+    inner[:, at, at] = 1 / tau
     return inner
 
 
@@ -136,15 +137,15 @@ def _shortest(a, b, rcond):
     return gemm.matmul(q, x.reshape(b.shape))
 
 
+@ignore_float_errors
 def _is_regular(factors, rcond):
     """Whether the condition of all upper triangles is certainly below 1 / rcond. It is bounded by the norms of them and of
     their inverses, which are not less than their largest singular values."""
     upper = np.triu(factors)
     inverse = np.broadcast_to(np.eye(upper.shape[-1], dtype=upper.dtype), upper.shape).copy()
     triangular.solve(upper, inverse, upper=True)
-    with np.errstate(all="ignore"):
-        lengths = [np.sqrt(np.einsum("bij,bij->b", m, m, dtype=np.float64)) for m in (upper, inverse)]
-        return bool((lengths[0] * lengths[1] * rcond < 1).all())
+    lengths = [np.sqrt(np.einsum("bij,bij->b", m, m, dtype=np.float64)) for m in (upper, inverse)]
+    return bool((lengths[0] * lengths[1] * rcond < 1).all())
 
 
 def _reflections(x, steps, tau, **wanted):

@@ -24,6 +24,7 @@ from ....ir.ops.core.elementwise_rules import NUMBERS
 from ....ir.ops.core.host_call import host_call, named
 from ....ir.ops.core.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ....ir.ops.core.shape import as_strided, full, iota, place
+from ....ir.process_state import float_errors
 from ....ir.symbols.substitute import data_evaluator
 from ....passes import pipelines
 from ....passes.rewrite import pass_manager
@@ -266,7 +267,7 @@ def _of_nothing(op, inputs, params, device):
     if any(isinstance(x, DeviceArray) and x.size for x in inputs):
         return NotImplemented
     arrays = [np.empty(x.shape, x.dtype) if isinstance(x, DeviceArray) else x for x in inputs]
-    with np.errstate(all="ignore"):
+    with float_errors(all="ignore"):
         found = host_kernels.kernel_for(op)(*arrays, **params)
     several = type(found) is tuple
     results = [np.asarray(r) for r in (found if several else (found,))]
@@ -294,7 +295,7 @@ def on_host(op: Op, inputs, params, device):
         warn_once(f"{op.name} has no kernel for these arguments on a GPU: it is computed on the host, which is slower. Move "
                   "them to the CPU before, or see the table of such operators in docs/gpu.md")
     arrays = [transfer.to_host(x) if isinstance(x, DeviceArray) else x for x in inputs]
-    with np.errstate(all="ignore"):
+    with float_errors(all="ignore"):
         result = host_kernels.kernel_for(op)(*arrays, **params)
     if type(result) is tuple:
         return tuple([transfer.to_device(np.asarray(r), device) for r in result])

@@ -11,7 +11,7 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import wrap
 from ...nn.base.parameter import Parameter
-from ...state.mode import tls
+from ...state.mode import other_mode, tls
 from ...state.structure import Structure
 from .gradient_reduction import register_gradient_hook
 
@@ -80,14 +80,8 @@ class GatheredEntry:
 
     def _empty(self, leaf, dtype=None):
         """Do so with any leaf. No replay hears of it: its leaves end with the call."""
-        m = tls.m
-        recorder, m.recorder = m.recorder, None
-        m.refresh()
-        try:
+        with other_mode(recorder=None):
             leaf.data = self.whole(FUNCTIONS["empty"](self.shape, dtype=dtype or leaf.dtype, device="meta"))
-        finally:
-            m.recorder = recorder
-            m.refresh()
 
     def _arrived(self, made, _):
         """Handle a gradient of a leaf that a traced function has made. If the recording was thrown away, its call counts as it

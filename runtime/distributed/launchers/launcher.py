@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 
 from ....ir.errors import ArgumentError
+from ....ir.process_state import signal_handler
 from ..stores.distributed_errors import DistBackendError, DistError, DistPortTakenError, DistStoreError
 from ..stores.store import HashStore
 from . import rank_processes
@@ -152,9 +153,9 @@ def _raise_on_termination(number, frame):
 
 def main(args=None, **defaults) -> int:
     """Run the command."""
-    before = signal.signal(signal.SIGTERM, _raise_on_termination)
     try:
-        return run(parse_args(args, **defaults))
+        with signal_handler(signal.SIGTERM, _raise_on_termination):
+            return run(parse_args(args, **defaults))
     except ArgumentError as e:
         print(f"error: {e}", file=sys.stderr)
         return 2
@@ -166,5 +167,3 @@ def main(args=None, **defaults) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -4,16 +4,16 @@ It holds this process's part (NumPy's, or a device's) and the layout. Operators 
 the parts (`mesh_backend.py`). So nothing else in the runtime knows that a tensor is sharded.
 """
 
-import contextlib
 from typing import Any, NamedTuple
 
+from ....ir.blocks import Block
 from ....ir.dim_order import order_of
 from ....ir.errors import DeviceError
 from ...api.tensor_classes import subclasses
 from ...core.device_array import MESH, DeviceArray, address_of, contiguous_strides
 from ...core.dispatch import call, route_kernels, run_arrays, shared_out
 from ...core.tensor import Tensor, class_for, wrap
-from ...state.mode import tls
+from ...state.mode import other_mode, tls
 from ..collectives.traceable import done_in_order
 from .redistribute import redistributed
 from .sharded_layout import REPLICATE, place_in
@@ -165,18 +165,9 @@ def apply(op, local, params):
         return call(op, local, params)
 
 
-@contextlib.contextmanager
-def on_parts():
-    """Run operators on tensors of parts within the operator of the whole, which alone has a history."""
-    m = tls.m
-    before = m.grad, m.autocast, m.run
-    m.grad, m.autocast, m.run = False, None, _directly
-    m.refresh()
-    try:
-        yield
-    finally:
-        m.grad, m.autocast, m.run = before
-        m.refresh()
+def on_parts() -> Block:
+    """Return a block that runs operators on tensors of parts within the operator of the whole, which alone has a history."""
+    return other_mode(grad=False, autocast=None, run=_directly)
 
 
 def _directly(function, *args, **kwargs):

@@ -13,7 +13,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.random import fork_rng
 from ...core.storage import user_line
 from ...core.tensor import Tensor
-from ...state.mode import tls
+from ...state.mode import other_mode, tls
 from ...state.recorder import NullRecorder
 from ..base.parameter import is_lazy
 
@@ -203,7 +203,7 @@ def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summ
     watcher, modes = _SummaryRecorder(model), {m: m.training for m in model.modules()}
     try:
         model.train(train)
-        with _recording(watcher), _tracking_calls(model, rows, watcher), no_grad(), fork_rng():
+        with other_mode(recorder=watcher), _tracking_calls(model, rows, watcher), no_grad(), fork_rng():
             result = model(*inputs, *args, **kwargs)
     finally:
         for module, mode in modes.items():
@@ -218,18 +218,6 @@ def _tensors_of(result) -> list:
         return [result]
     parts = result.values() if isinstance(result, dict) else result if isinstance(result, (tuple, list)) else ()
     return [t for part in parts for t in _tensors_of(part)]
-
-
-@contextmanager
-def _recording(watcher):
-    m = tls.m
-    m.recorder = watcher
-    m.refresh()
-    try:
-        yield
-    finally:
-        m.recorder = None
-        m.refresh()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from .....ir import dtype as dt
 from .....ir.ops.core import moments
 from .....ir.ops.core.elementwise import eq
 from .....ir.ops.core.reduce import sum_
+from .....ir.process_state import ignore_float_errors
 from .....passes.codegen.triton.loops import configs
 from .....passes.codegen.triton.loops import multi_tensor as codegen
 from .....passes.codegen.triton.loops.configs import Launch
@@ -54,9 +55,9 @@ def fresh(arrays) -> list:
     return [empty(a.device, a.shape, a.dtype) for a in arrays]
 
 
+@ignore_float_errors
 def _rounded(numbers, kind) -> list:
-    with np.errstate(over="ignore"):
-        return [n if n.__class__ is DeviceArray else kind.type(n).item() for n in numbers]
+    return [n if n.__class__ is DeviceArray else kind.type(n).item() for n in numbers]
 
 
 def _sorted(rows) -> tuple[list, dict]:
