@@ -13,6 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from .errors import ArgumentError, DTypeError, kind_of
+from .interrupts import raise_interrupt
 from .package_name import in_full
 from .suggestions import did_you_mean
 
@@ -183,7 +184,8 @@ def as_dtype(d) -> DType:
         return _PYTHON[d]
     try:
         return from_numpy(np.dtype(d))
-    except TypeError:
+    except TypeError as error:
+        raise_interrupt(error, np.dtype, d)
         raise DTypeError(f"expected a dtype, got {d!r}{did_you_mean(d, BY_NAME)}") from None
 
 

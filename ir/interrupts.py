@@ -1,60 +1,70 @@
 """Interrupts: exceptions that code did not raise itself, but that came while it ran.
 
-A signal handler, a trace function or another thread can raise any exception before any instruction: a time limit, a stop asked
-for by a tracker. Such an exception says nothing about the code that it meets, so nobody may take it for a failure of that code.
-Its class does not tell it apart; the frame that raised it does.
+A signal handler, a trace function or another thread can raise any exception behind any call. Its class, its text and its frames
+may be those of a failure, so nothing in it tells where it came from. But code without side effects fails once more in the same
+way when it runs again, and an interrupt does not come again.
 """
 
-import signal
-import sys
+import itertools
 import types
-from typing import Any
 
-LIBRARIES = frozenset(("llvmlite", "ml_dtypes", "networkx", "numpy", "triton"))           # that ingot calls
-_LIBRARIES = LIBRARIES | {__package__.partition(".")[0]}
-_STDLIB = sys.stdlib_module_names
+_MOST = 8       # runs of code that raises another exception each time, such as one with the time in its text
 
 
-def is_interrupt(error: BaseException, of_user: bool = False) -> bool:
-    """Return whether an exception did not come from the code in which it was caught. `of_user` says that this code calls the
-    user's, whose own exceptions are no interrupts."""
-    if not isinstance(error, Exception):
-        return True
-    frames, step = [], error.__traceback__
-    while step is not None:
-        frames.append(step.tb_frame)
-        step = step.tb_next
-    if not frames:
+def raise_interrupt(error: BaseException, function, *args, **kwargs) -> None:
+    """Return if a function without side effects, which raised `error` in the calling frame, raises it itself: called again, it
+    fails in the same way. Raise the exception that came from outside otherwise, be that `error` or one that comes now."""
+    seen: list = [error]
+    try:
+        while len(seen) < _MOST:
+            try:
+                function(*args, **kwargs)
+            except BaseException as again:
+                own = next((e for e in seen if _are_one_failure(e, again)), None)
+                others = [e for e in seen if e is not own]
+                if own is not None and not others:
+                    return
+                if own is not None:
+                    raise others[0] from None
+                seen.append(again)
+            else:
+                break
+        raise seen[0]
+    finally:
+        seen.clear()            # else exceptions and this frame hold each other
+        own = others = error = None     # type: ignore[assignment]
+
+
+def _are_one_failure(a: BaseException, b: BaseException) -> bool:
+    """Return whether two exceptions are of one class, from one place of the code. `b` was caught in `raise_interrupt`. If that
+    called C code, there is no place to compare, and the arguments tell."""
+    if type(a) is not type(b) or bool(a.args) is not bool(b.args):
         return False
-    if _is_library(frames[-1]):         # another thread gives a class alone, which has no text
-        return not error.args and not is_library_class(type(error))
-    return not of_user or not _handlers().isdisjoint([f.f_code for f in frames])
+    here, there = _places(a), _places(b)[1:]
+    below = here[1:] or here        # the function may be the catching one itself, called once more
+    most = min(len(below), len(there))
+    if most:
+        return below[-most:] == there[-most:]
+    return len(here) == 1 and len(a.args) == len(b.args) > 0 and all(map(_is_same, a.args, b.args))
 
 
-def is_library_class(kind: type) -> bool:
-    """Return whether ingot or a library that it calls may raise exceptions of a class."""
-    return kind.__module__.partition(".")[0] in _KNOWN
+def _is_same(x, y) -> bool:
+    return x is y or (type(x) is type(y) is str and x == y)
 
 
-_KNOWN = _LIBRARIES | {"builtins"}
+def _places(error: BaseException) -> list:
+    """Return (code, lines and columns) of the frames that an exception passed, beginning with the one that caught it. Offsets
+    of instructions would differ: the interpreter makes one out of the two of a call that it has adapted (CPython 3.11)."""
+    found: list = []
+    step: types.TracebackType | None = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        found.append((code, next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))))
+        step = step.tb_next
+    return found
 
 
-def _is_library(frame) -> bool:
-    name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return name in _LIBRARIES or name in _STDLIB
-
-
-def _handlers() -> set:
-    """Return the code of the signal handlers that are installed."""
-    found: set = set()
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
-        if isinstance(handler, types.BuiltinFunctionType) or not callable(handler):
-            continue
-        while hasattr(handler, "func"):         # a partial
-            handler = handler.func
-        handler = getattr(handler, "__func__", handler)
-        if not hasattr(handler, "__code__"):
-            handler = vars(type(handler)).get("__call__")
-        found.add(getattr(handler, "__code__", None))
-    return found - {None}
+def is_of_call(error: Exception) -> bool:
+    """Return whether an error comes from the call of a function in C that is all of a `try`. The error of a handler, which runs
+    behind the call, has frames of its own, and one that another thread raises has no arguments."""
+    return bool(error.args) and error.__traceback__ is not None and error.__traceback__.tb_next is None

@@ -16,9 +16,10 @@ from opcode import opmap
 
 from .config import current
 from .errors import IngotError
-from .interrupts import LIBRARIES, is_library_class
 
 _PACKAGE = __name__.partition(".")[0]
+_LIBRARIES = frozenset(("llvmlite", "ml_dtypes", "networkx", "numpy", "triton"))           # that ingot calls
+_RAISE = _LIBRARIES | {_PACKAGE, "builtins"}        # packages with the classes of exceptions that ingot may raise itself
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Programs of ingot's own repository, which call ingot as users do.
 _PROGRAMS = frozenset(("benchmarks", "demo", "examples", "tests", "tools"))
@@ -63,7 +64,7 @@ def is_library(frame: types.FrameType) -> bool:
 @lru_cache(1024)
 def _is_library_file(module: str, file: str) -> bool:
     top = module.partition(".")[0]
-    if top in LIBRARIES or file.startswith("<frozen "):
+    if top in _LIBRARIES or file.startswith("<frozen "):
         return True
     # A program may be called `code.py` or `test.py`.
     return top in sys.stdlib_module_names and file.startswith(_STDLIB) and _INSTALLED not in file
@@ -159,8 +160,8 @@ def shorten(error: BaseException) -> None:
 
 
 def _is_of_another_thread(error, trace) -> bool:
-    """Return whether another thread may have raised an exception in code of a library: `is_interrupt` tells by its frame."""
-    if error.args or is_library_class(type(error)):
+    """Return whether another thread may have raised an exception in code of a library: it has a class of users, and no text."""
+    if error.args or type(error).__module__.partition(".")[0] in _RAISE:
         return False
     while trace.tb_next is not None:
         trace = trace.tb_next

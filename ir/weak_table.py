@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from .interrupts import is_of_call
+
 _remove_dead: Any = weakref._remove_dead_weakref       # type: ignore[attr-defined]
 
 
@@ -37,7 +39,9 @@ class WeakTable:
         while True:
             try:
                 ended = self._ended.pop()
-            except IndexError:
+            except IndexError as error:
+                if not is_of_call(error):
+                    raise
                 break
             _remove_dead(self._known, ended.key)
         entry = _Entry(value, self._ended.append)

@@ -1,6 +1,7 @@
 """Verification of graphs: one message for each broken rule, naming the node and the user's line."""
 
 from ..errors import GraphError, IngotError
+from ..interrupts import raise_interrupt
 from ..opdef.aval import Aval, named_type
 from ..opdef.op import OPS, count_words, operand_bounds
 from ..opdef.params import canonical_params, params_key
@@ -149,6 +150,7 @@ def _type_problems(node, operands, params, declared):
     try:
         given = node.op.infer(*operands, **params)
     except (IngotError, TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as e:
+        raise_interrupt(e, node.op.infer, *operands, **params)
         yield f"{node.op.name} does not take these operands: {e}"
         return
     if node.multi != (type(given) is tuple):

@@ -1,10 +1,10 @@
 """Abstract values: dtype and shape, without data."""
 
 import operator
-from contextlib import suppress
 
 from ..dtype import DType
 from ..errors import DimError, DTypeError, ShapeError
+from ..interrupts import raise_interrupt
 from ..symbols.substitute import has_symbols
 from ..symbols.symbolic import SymInt
 
@@ -117,7 +117,8 @@ def _index(dim, what: str) -> int:
         raise DTypeError(f"{what} must be an integer, got {dim}; options like keepdim are given by name")
     try:
         return operator.index(dim)
-    except TypeError:
+    except TypeError as error:
+        raise_interrupt(error, operator.index, dim)
         raise DTypeError(f"{what} must be an integer, got {dim!r}") from None
 
 
@@ -137,12 +138,19 @@ def integers(numbers, what: str) -> tuple:
     if isinstance(numbers, int):
         return (numbers,)
     if not isinstance(numbers, (tuple, list)):
-        with suppress(TypeError):
+        try:
             return (operator.index(numbers),)
+        except TypeError as error:
+            raise_interrupt(error, operator.index, numbers)
     try:
-        return tuple([n if isinstance(n, int) else operator.index(n) for n in numbers])
-    except TypeError:
+        return _indices(numbers)
+    except TypeError as error:
+        raise_interrupt(error, _indices, numbers)
         raise DTypeError(f"{what} must be an integer or a sequence of them, got {numbers!r}") from None
+
+
+def _indices(numbers) -> tuple:
+    return tuple([n if isinstance(n, int) else operator.index(n) for n in numbers])
 
 
 def canonical_dims(dims, ndim: int) -> tuple:

@@ -16,6 +16,8 @@ import numpy as np
 from ..cached_property import cached_property
 from ..dtype import ALL, FLOAT8, refuse_float8
 from ..errors import DTypeError
+from ..interrupts import raise_interrupt
+from ..process_state import ignore_float_errors
 from ..registry import Registry
 from ..symbols.substitute import serve_operators
 from ..symbols.symbolic import computed, hint, is_symbol
@@ -385,7 +387,8 @@ def operand_bounds(op: Op) -> tuple:
 def _positional(fn) -> tuple:
     try:
         parameters = inspect.signature(fn).parameters.values()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        raise_interrupt(error, inspect.signature, fn)
         return 0, ANY
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return 0, ANY
@@ -408,9 +411,9 @@ def _function_of_numbers(name: str) -> Callable | None:
     if record is None:
         return None
 
+    @ignore_float_errors
     def compute(*args):
-        with np.errstate(all="ignore"):
-            return run_numbers(record, args, {})
+        return run_numbers(record, args, {})
 
     return compute
 

@@ -11,7 +11,7 @@ from functools import _lru_cache_wrapper, cached_property
 from types import MemberDescriptorType, ModuleType
 from typing import NamedTuple
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...ir.registry import Registry
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.utils.parametrize import ParametrizedTensor
@@ -299,8 +299,8 @@ class Missing:
 MISSING = Missing()
 
 
-def follow(root, steps):
-    """Return the value at the end of a chain, or MISSING. No user code runs."""
+def follow(root, steps, is_again=False):
+    """Return the value at the end of a chain, or MISSING. No user code runs. `is_again` lets errors through."""
     value = root
     for kind, key in steps:
         try:
@@ -315,8 +315,9 @@ def follow(root, steps):
             else:
                 value = value[key]
         except Exception as error:       # of a user's __getattr__ or __getitem__
-            if is_interrupt(error, of_user=True):
+            if is_again:
                 raise
+            raise_interrupt(error, follow, value, ((kind, key),), True)
             return MISSING
     return value
 

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from threading import local
 from typing import Any
 
+from ...ir.interrupts import is_of_call
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
 
@@ -188,7 +189,9 @@ def in_slot(slot: types.MemberDescriptorType, value, default: Any = _EMPTY) -> A
     """Return what an object holds in a slot of its class. No code of that class runs."""
     try:
         return slot.__get__(value)
-    except AttributeError:
+    except AttributeError as error:
+        if not is_of_call(error):
+            raise
         return default
 
 

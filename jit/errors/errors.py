@@ -131,6 +131,8 @@ class RecordingStatus:
     def __init__(self, position: Callable = lambda: None):
         self._position = position
         self.raised: TraceError | ExportError | None = None         # the first error meanwhile; user code may have caught it
+        self.left_by: BaseException | None = None       # what the function has raised
+        self.handler_error: BaseException | None = None     # what the handler of a signal raised last
         self._problem = ""          # the first action that a trace cannot repeat, for a message,
         self._problem_position: Position | None = None      # and its line
         self.is_misled = False      # whether user code may have met a proxy where eager code meets a number
@@ -165,8 +167,8 @@ class RecordingStatus:
         return error
 
     def close(self):
-        """Let go of the error, which leads to the frames of the run."""
-        self.raised = None
+        """Let go of the errors, which lead to the frames of the run."""
+        self.raised = self.left_by = self.handler_error = None
 
 
 def at(line) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ir.errors import ArgumentError
+from ...ir.interrupts import raise_interrupt
 from ...runtime.nn.base.module import Module
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -18,9 +19,11 @@ _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 
 def signature_of(fn) -> inspect.Signature | None:
     """Return the signature of calls of a function, method, module, partial or loaded model; None if it does not say."""
+    described = _described(fn)
     try:
-        return inspect.signature(_described(fn))
-    except (TypeError, ValueError):
+        return inspect.signature(described)
+    except (TypeError, ValueError) as error:
+        raise_interrupt(error, inspect.signature, described)
         return None
 
 

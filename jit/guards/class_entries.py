@@ -6,11 +6,12 @@ class keeps the number that it had when its guards held, they hold.
 
 import ctypes
 import functools
+import sys
 import types
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.reads import MISSING
 from .absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
@@ -223,18 +224,24 @@ def _compiled(tests):
 
 def check_of(tests, names: dict):
     """Return a function, with the globals `names`, that returns whether all tests hold: False if one raises."""
-    names["is_interrupt"] = is_interrupt
+    names["fails"] = _fails
     code = _code_of_check(" and ".join(tests) or "True").replace()      # (the interpreter adapts each to its objects)
-    return types.FunctionType(code, names)
+    return types.FunctionType(code, names, None, (False,))
 
 
 @functools.lru_cache(maxsize=512)
 def _code_of_check(test: str) -> types.CodeType:
     space: dict = {}
-    exec(compile(f"def check():\n    try:\n        return {test}\n    except Exception as error:\n"
-                 "        if is_interrupt(error, of_user=True):\n            raise\n        return False\n",
-                 "<guards>", "exec"), space)
+    exec(compile(f"def check(is_again=False):\n    try:\n        return {test}\n    except Exception as error:\n"
+                 "        if is_again:\n            raise\n        return fails(error)\n", "<guards>", "exec"), space)
     return space["check"].__code__
+
+
+def _fails(error) -> bool:
+    """Return False for the calling check, which raised an error; raise one that came from outside."""
+    frame = sys._getframe(1)
+    raise_interrupt(error, types.FunctionType(frame.f_code, frame.f_globals), True)
+    return False
 
 
 def _version_of(cls):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.interrupts import raise_interrupt
 from ...runtime.core.tensor import Tensor
 from ..bytecode.user_code import attributes_of, is_a, is_user_defined
 from ..proxies.numpy_scalars import stands_for_number
@@ -145,7 +146,8 @@ def _is_compared_well(x, kind) -> bool:
         return False
     try:
         hash(x)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        raise_interrupt(error, hash, x)
         return False
     return True
 

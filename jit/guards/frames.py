@@ -8,6 +8,7 @@ import threading
 import types
 from typing import Any, NamedTuple
 
+from ...ir.interrupts import raise_interrupt
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.user_code import INGOT, is_user_code
 from ..errors.errors import Position
@@ -138,7 +139,8 @@ def _function_slot() -> int | None:
 
     try:
         return slot_of_this()
-    except ValueError:
+    except ValueError as error:
+        raise_interrupt(error, slot_of_this)
         return None
 
 
@@ -193,9 +195,11 @@ def _first_local() -> int | None:
     def first_here(marker):
         return [word & _POINTER for word in _slots(sys._getframe(), _MOST_WORDS)].index(id(marker))
 
+    marker = object()
     try:
-        return first_here(object())
-    except ValueError:
+        return first_here(marker)
+    except ValueError as error:
+        raise_interrupt(error, first_here, marker)
         return None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.interrupts import raise_interrupt
 from ..proxies.set_layout import content_of_set, give_content
 
 
@@ -63,7 +64,8 @@ def held_by(value) -> Any:
 def _unless_closed(holds, value):
     try:
         return holds(value)
-    except ValueError:
+    except ValueError as error:
+        raise_interrupt(error, holds, value)
         return None
 
 

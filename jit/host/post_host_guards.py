@@ -135,10 +135,12 @@ class StateBefore:
         self.targets = {at: _state_of(t) for at, t in monitored.targets.items()} if monitored.targets else {}
         self.tensors = tensors = [*monitored.tensors.values(), *[arguments[i] for i in monitored.arguments]]
         self.arrays = [*map(_array, tensors)]
+        self.shared = [*map(_shared, tensors)]
         try:
-            self.shared = [*map(_shared, tensors)]
             self.versions = [*map(_version, self.shared)]
         except AttributeError:          # a storage that was never used
+            if None not in self.shared:
+                raise
             self.shared = [t._storage for t in tensors]
             self.versions = [*map(_version, self.shared)]
 

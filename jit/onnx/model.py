@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir.call_errors import explained
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError, ShapeError
+from ...ir.interrupts import raise_interrupt
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Parameter
@@ -125,6 +126,7 @@ def from_onnx(source) -> OnnxModel:
     except (IngotError, OSError):
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, MemoryError) as e:
+        raise_interrupt(e, _imported, model, folder)
         raise FileError(f"this ONNX model does not hold together: {type(e).__name__}: {e}") from e
 
 

@@ -14,6 +14,7 @@ them makes them answers of their own.
 import re
 from itertools import pairwise
 
+from ...ir.interrupts import raise_interrupt
 from ...ir.symbols.substitute import condition_check
 
 MANY = "size", "any"             # the answer, or a part of a list, for all numbers that a symbol stands for
@@ -68,7 +69,8 @@ class Stage:
             return True
         try:
             holds = self.holds(*symbols[: self.count])
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError) as error:
+            raise_interrupt(error, self.holds, *symbols[: self.count])
             return False
         read = symbols[self.count - self.reads: self.count]
         few = {(line, n) for line, values in zip(self._lines, self.agreed_values) for n in values & _FEW}

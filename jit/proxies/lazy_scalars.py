@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.interrupts import raise_interrupt
 from ...ir.ops.core.elementwise import pow_
 from ...ir.ops.core.host_call import FUNCTIONS
 from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, is_symbol
@@ -329,7 +330,8 @@ def _attempt(plain, kind, args):
     """Return (result of a function, whether it is a number of a kind that 64 bits hold)."""
     try:
         found = plain(*args)
-    except (ArithmeticError, ValueError):
+    except (ArithmeticError, ValueError) as error:
+        raise_interrupt(error, plain, *args)
         return kind(0), False
     fits = type(found) is kind and (kind is float or -_MOST <= found < _MOST)
     return (found, True) if fits else (kind(0), False)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from itertools import chain, compress, starmap, tee
 from operator import call, is_
 
+from ...ir.interrupts import is_of_call
 from ..bytecode.reads import MISSING, VIEWED
 from ..bytecode.user_code import is_user_defined
 from .numpy_scalars import now
@@ -184,7 +185,9 @@ class ThreadViews:
             view = ThreadView(kind, name)
             try:
                 type.__setattr__(kind, name, view)
-            except TypeError:
+            except TypeError as error:
+                if not is_of_call(error):
+                    raise
                 return False
             self._views[kind, name] = view
         if value is not MISSING or id(obj) not in view.own:

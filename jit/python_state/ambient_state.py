@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ..guards.expectation import Expectation
 from ..guards.guards import ReadCondition
 from ..guards.held_content import settings_of
@@ -189,7 +189,8 @@ def _is_type_of_times(x) -> bool:
         return False
     try:
         return np.dtype(x).kind == "M"
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        raise_interrupt(error, np.dtype, x)
         return False
 
 
@@ -219,7 +220,8 @@ def _codecs_of(name: str):
     for look_up in (codecs.lookup_error, codecs.lookup):
         try:
             look_up(name)
-        except (LookupError, ValueError):
+        except (LookupError, ValueError) as error:
+            raise_interrupt(error, look_up, name)
             continue
         yield ReadCondition.of(("codec", look_up.__name__, name), lambda look_up=look_up: _found(look_up, name),
                                f"the codec or error handler {name}", snapshot)
@@ -229,7 +231,8 @@ def _found(look_up, name):
     """Return a codec as the functions that it consists of, or an error handler."""
     try:
         found = look_up(name)
-    except LookupError:
+    except LookupError as error:
+        raise_interrupt(error, look_up, name)
         return None
     return tuple(found) if isinstance(found, codecs.CodecInfo) else found
 
@@ -267,8 +270,7 @@ def _globals_of(data) -> ReadCondition:
     try:
         reader.load()
     except Exception as error:
-        if is_interrupt(error, of_user=True):
-            raise
+        raise_interrupt(error, _Names(data).load)
     names = tuple(reader.names)
     return ReadCondition.of(("pickle", names), lambda: [_global(*n) for n in names],
                             "what the names in a pickle stand for", snapshot)

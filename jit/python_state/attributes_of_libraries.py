@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...ir.symbols.symbolic import is_python_class
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
@@ -71,14 +71,17 @@ def _descriptors(kind: Any) -> dict:
 def _value_of(x, name) -> Any:
     """Return an attribute of an object, or MISSING if it has none of its own now."""
     try:
-        found: Any = static_attribute(type(x), name)
-        if hasattr(type(found), "__set__"):
-            return found.__get__(x, type(x))        # (unlike `getattr`, past a user's `__getattribute__`)
-        return dict_of(x).get(name, MISSING) if has_dict(x) else getattr(x, name)
+        return _own_attribute(x, name)
     except Exception as error:
-        if is_interrupt(error, of_user=True):
-            raise
+        raise_interrupt(error, _own_attribute, x, name)
         return MISSING
+
+
+def _own_attribute(x, name) -> Any:
+    found: Any = static_attribute(type(x), name)
+    if hasattr(type(found), "__set__"):
+        return found.__get__(x, type(x))        # (unlike `getattr`, past a user's `__getattribute__`)
+    return dict_of(x).get(name, MISSING) if has_dict(x) else getattr(x, name)
 
 
 def _is_open(x) -> bool | None:

@@ -25,7 +25,7 @@ from numpy.lib.npyio import DataSource
 
 from ...ir import config
 from ...ir.doors import door
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...ir.source_location import place_of_frame
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd import grad_mode
@@ -454,9 +454,11 @@ class CallPolicy:
         if args is None:
             self._chains.imports(None, 0, None)
             return
+        signature = inspect.signature(builtins.__import__)
         try:
-            given = inspect.signature(builtins.__import__).bind(*args, **kwargs).arguments
-        except TypeError:           # which the call raises, too
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:          # which the call raises, too
+            raise_interrupt(error, signature.bind, *args, **kwargs)
             return
         package = (given.get("globals") or call.frame.f_globals).get("__package__")
         self._chains.imports(given["name"], given.get("level", 0), package)
@@ -823,8 +825,7 @@ def _answer(function, *args, **kwargs):
     try:
         return function(*args, **kwargs)
     except Exception as error:
-        if is_interrupt(error, of_user=True):
-            raise
+        raise_interrupt(error, function, *args, **kwargs)
         return type(error)
 
 

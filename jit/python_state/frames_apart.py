@@ -289,6 +289,7 @@ class _Handler:
             apart.leave()
             return self.func(number, frame)
         except BaseException as error:          # which the function may catch
+            apart.status.handler_error = error
             apart.status.first_time = f"the handler of signal {number} raised an error in the middle of it"
             if not apart.collects and (frame is None or frame.f_code not in _CALLBACKS):
                 raise

@@ -4,7 +4,6 @@ Loops, unpacking and `in` move an iterator on without a call that could be seen.
 before and after, and a generator tells when it runs.
 """
 
-import contextlib
 import ctypes
 import functools
 import io
@@ -12,11 +11,12 @@ import operator
 import re
 import sys
 import types
-import warnings
 import weakref
 from collections import deque
 from typing import Any
 
+from ...ir.interrupts import raise_interrupt
+from ...ir.process_state import without_warnings
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import is_user_function
@@ -49,21 +49,26 @@ def position(iterator) -> Any:
     if isinstance(iterator, io.IOBase):
         try:
             return None if iterator.closed else iterator.tell()
-        except OSError:             # a loop reads it, or it is a stream
+        except OSError as error:            # a loop reads it, or it is a stream
+            raise_interrupt(error, iterator.tell)
             return object()
-    with contextlib.suppress(OverflowError):        # of a long range
-        if hasattr(iterator, "__length_hint__"):
+    if hasattr(iterator, "__length_hint__"):
+        try:
             return operator.length_hint(iterator)
+        except OverflowError as error:          # of a long range
+            raise_interrupt(error, operator.length_hint, iterator)
     for name in _POSITIONS:
-        with contextlib.suppress(AttributeError, ValueError):       # numpy's iterators have an index if they were asked for it
+        try:
             return getattr(iterator, name)
+        except (AttributeError, ValueError) as error:       # numpy's iterators have an index if they were asked for it
+            raise_interrupt(error, getattr, iterator, name)
     if hasattr(iterator, "__dict__"):
         return [_part(x) for x in vars(iterator).values()]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")     # itertools deprecate it
+        with without_warnings():        # itertools deprecate it
             parts = iterator.__reduce__()
-    except TypeError:
+    except TypeError as error:
+        raise_interrupt(error, iterator.__reduce__)
         return None
     return [_part(x) for x in parts[1:]]
 

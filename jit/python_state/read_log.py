@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, CACHED, MISSING, Chain, in_class, static_attribute
@@ -125,8 +125,7 @@ def _pickle(value) -> Any:
     try:
         return _Pickled(pickle.dumps(value, 4))
     except Exception as error:
-        if is_interrupt(error, of_user=True):
-            raise
+        raise_interrupt(error, pickle.dumps, value, 4)
         return None
 
 

@@ -29,6 +29,7 @@ from io import FileIO
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
+from ...ir.interrupts import raise_interrupt
 from ...ir.source_location import place_text
 from ...ir.symbols import number_functions
 from ...ir.symbols.symbolic import SymFloat, SymInt, extreme
@@ -490,10 +491,15 @@ def file_state(path, is_read=False) -> FileState | str:
 def _content(path) -> bytes | None:
     """Return the content of a file, or None if it cannot be read."""
     try:
-        with FileIO(path) as file:
-            return file.readall()
-    except OSError:
+        return _read(path)
+    except OSError as error:
+        raise_interrupt(error, _read, path)
         return None
+
+
+def _read(path) -> bytes:
+    with FileIO(path) as file:
+        return file.readall()
 
 
 def is_stream(path) -> bool:
@@ -505,5 +511,6 @@ def is_stream(path) -> bool:
 def _stat(path):
     try:
         return os.stat(path)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        raise_interrupt(error, os.stat, path)
         return None

@@ -5,10 +5,10 @@ Replays draw the numbers of `RandomGenerators.draw` again. Any other draw from a
 
 import random
 import sys
-from contextlib import suppress
 
 import numpy as np
 
+from ...ir.interrupts import is_of_call
 from ..bytecode.reads import MISSING
 from ..errors.errors import DisturbedError, RecordingStatus, TraceError
 from ..guards.frames import is_user
@@ -39,8 +39,14 @@ class ContextVariables:
 
     def _add_condition(self, variable):
         text, now = f"the context variable {variable.name}", variable.get(MISSING)
-        with suppress(LookupError):
-            self._reads.walker.walk(text, variable.get())       # its default, too
+        value = now
+        try:
+            value = variable.get()      # its default, too
+        except LookupError as error:
+            if not is_of_call(error):
+                raise
+        if value is not MISSING:
+            self._reads.walker.walk(text, value)
         self._reads.add_condition(ReadCondition(
             ("context", id(variable)), lambda: variable.get(MISSING), snapshot(now, self._inputs), text))
 

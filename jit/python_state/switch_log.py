@@ -5,7 +5,7 @@ replay sets none, so a switch that is left changed is refused. One that was set 
 might change.
 """
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...runtime.core.storage import user_line
 from ...runtime.state.switches import Switch
 from ..errors.errors import RecordingStatus, at
@@ -19,8 +19,7 @@ def _outcome(question):
     try:
         return question()
     except Exception as error:
-        if is_interrupt(error, of_user=True):
-            raise
+        raise_interrupt(error, question)
         return type(error)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from operator import attrgetter
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...ir.ops.core.elementwise import add
 from ...runtime.autograd.engine import Backward, runs_no_user_code
 from ...runtime.autograd.function import FunctionNode
@@ -18,7 +18,7 @@ from ...runtime.core.device_array import ones_on_device_of
 from ...runtime.core.node import FREED, Leaf, Output
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
-from ...runtime.state.mode import tls
+from ...runtime.state.mode import other_mode, tls
 from ..errors.errors import REFUSED, RanMoreError, TraceError, at
 from ..guards.frames import unprofiled
 from .backward_state import BackwardState, outside_ids
@@ -38,13 +38,8 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values, drawn = b.inputs[first:], recorder.random.places()
     walk = _Walk(recorder, set(stops.values()), new_leaves)
-    observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
-    tls.m.refresh()
-    try:
+    with other_mode(observer=None):     # this backward has not been called yet: no profile shows it
         found = walk.arrivals([t._node for t in results], seeds)
-    finally:
-        tls.m.observer = observer
-        tls.m.refresh()
     unprofiled(_check_pure, recorder, written, steps)
     if len(recorder.reads.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
@@ -168,8 +163,7 @@ class _Walk(Backward):
             except TraceError:
                 raise
             except Exception as e:
-                if is_interrupt(e, of_user=True):
-                    raise
+                raise_interrupt(e, self.through, node, g)
                 self.errors.append(RecordedError(e.with_traceback(None), reach, frozenset(self.passed)))
                 continue
             self.rules.update(dict.fromkeys(nodes[first:], reach))

@@ -7,12 +7,12 @@ before and after. Objects from before the call are left out: the tracker sees wr
 import functools
 import gc
 import types
-import warnings
 from collections import deque
 
 import numpy as np
 
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
+from ...ir.process_state import without_warnings
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
@@ -113,14 +113,16 @@ def _cell_content(cell):
 def _reduced(x) -> tuple:
     """Return what pickles of an object in C code hold: where an iterator or a generator of random numbers stands."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")     # itertools deprecate it
-            found = x.__reduce_ex__(2)
+        found = _pickled_parts(x)
     except Exception as error:
-        if is_interrupt(error, of_user=True):
-            raise
+        raise_interrupt(error, _pickled_parts, x)
         return ()
     return found[1:] if type(found) is tuple else ()
+
+
+def _pickled_parts(x):
+    with without_warnings():        # itertools deprecate it
+        return x.__reduce_ex__(2)
 
 
 def _is_same(a, b) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError, DeviceError, DistError
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
@@ -23,9 +23,10 @@ from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, counted_apart, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
-from ...runtime.state.host_results import Outcomes, leave
+from ...runtime.state.host_results import Outcomes, leave, taken_again
 from ...runtime.state.mode import tls
 from ..errors import errors
+from ..host.post_host_guards import HostChanged
 from ..recorder.outputs import attach_results
 from ..recorder.random_streams import Draws
 from ..recorder.recording import base_of
@@ -35,7 +36,6 @@ from .differentiate import attach, before_rebinding, ends_of, used_up
 
 _VERSION = attrgetter("version")
 _OWN_FRAMES = 7         # at least so many frames above the writes are ingot's
-MOST_INTERRUPTS = 16    # of one call, which is given up then
 
 
 class Outdated(Exception):
@@ -70,10 +70,14 @@ class Failed(Exception):
         self.error = error
 
 
+# Exceptions of ingot's own, at which a call that has begun to write is not finished: Python goes on with it, or it cannot be.
+_ENDS = Failed, Outdated, TooDear, Unseen, HostChanged, errors.TraceError, errors.NotFiniteError, DeviceError, DistError
+
+
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("_before", "_begun", "_done", "_ends", "_found", "_hosts", "_interrupts", "_journal", "_python", "_rebound",
+    __slots__ = ("_before", "_begun", "_done", "_ends", "_found", "_hosts", "_journal", "_python", "_rebound",
                  "_results", "arguments", "before", "drawn", "env", "given", "symbols", "tensors", "went")
 
     _before: Any        # (storages that are written, their versions before the call), () once they are written
@@ -89,7 +93,6 @@ class Replay:
         self.given: Any = ()     # `Outcomes` of the host calls that return tensors, once there may be any
         self.went = []           # (segment, what it did) on the way so far
         self._begun = False      # whether anything was written, so that the call must be finished
-        self._interrupts = 0     # count of the exceptions from outside since then
         self._hosts = 0          # count of the host steps that were begun
         self._journal: Any = None    # runs that write over inputs
         self._found: Any = None      # arrays of the last segment
@@ -106,35 +109,44 @@ class Replay:
 
     def finish(self, segment, work, containers=()):
         """Run the last segment of a path, write everything, and return the call's result. An exception from outside comes
-        before that or after: once anything is written, the call is finished before the exception goes on. Each part of
-        the commit can be done again from its beginning."""
-        finish = segment.finish
+        before that or after: once anything is written, the call is finished before the exception goes on."""
         try:
-            if self._found is None:
-                if not self.went or self.went[-1][0] is not segment:
-                    self.read(segment, work)
-                self._found = self._run(segment, work)
-            if self._results is None:
-                if finish.hosts or finish.hosted is not None:
-                    self._host_steps(finish, work, work.hand[3], self._found)
-                self._begun = True
-                self._results = self._write_tensors(finish, work, self._found)
-            template = finish.template
-            if not template.effects:
-                return template.made(self._results, self.symbols, containers)[0]
-            if self._python is None:
-                self._python, self._done = template.made(self._results, self.symbols, containers), []
-            return template.write(self._python, containers, self._done)
+            return self._commit(segment, work, containers)
         except BaseException as error:
-            if self._must_finish and self._interrupts < MOST_INTERRUPTS and is_interrupt(error):
-                self._interrupts += 1
-                self.finish(segment, work, containers)
+            if self._must_finish and not isinstance(error, _ENDS):
+                raise_interrupt(error, self._commit, segment, work, containers)
             raise
+
+    def _commit(self, segment, work, containers):
+        """Do what is left of a call. Each part can be done again from its beginning."""
+        finish = segment.finish
+        if self._found is None:
+            if not self.went or self.went[-1][0] is not segment:
+                self.read(segment, work)
+            self._found = self._run(segment, work)
+        if self._results is None:
+            if finish.hosts or finish.hosted is not None:
+                self._host_steps(finish, work, work.hand[3], self._found)
+            self._begun = True
+            self._results = self._write_tensors(finish, work, self._found)
+        template = finish.template
+        if not template.effects:
+            return template.made(self._results, self.symbols, containers)[0]
+        if self._python is None:
+            self._python, self._done = template.made(self._results, self.symbols, containers), []
+        return template.write(self._python, containers, self._done)
 
     @property
     def _must_finish(self) -> bool:
-        runs = () if self._journal is None else self._journal.values()
-        return self._begun or any([getattr(progress, "writes", False) for progress in runs])  # noqa: C419
+        return self._begun or any([getattr(progress, "writes", False) for progress in self._runs])  # noqa: C419
+
+    @property
+    def _has_written(self) -> bool:
+        return any([getattr(progress, "has_written", False) for progress in self._runs])  # noqa: C419
+
+    @property
+    def _runs(self):
+        return () if self._journal is None else self._journal.values()
 
     def read(self, segment, work):
         """Read a segment's inputs."""
@@ -182,11 +194,9 @@ class Replay:
             leaf = self.tensors[position]._node
             if type(leaf) is Leaf:
                 leaf.grad = None
+        known = len(self.given)
         try:
-            if segment.finish is None or not segment.finish.updates:
-                found = work.job.run(self.env, self.symbols)
-            else:
-                found = self._run_in_place(work)
+            found = self._run_job(segment, work)
         except TooDear:     # host steps that ran before would be called once more
             if not any(segment.region.calls_host for segment, _ in self.went[:-1]):
                 raise
@@ -194,12 +204,28 @@ class Replay:
         except (errors.NotFiniteError, DeviceError, DistError, MemoryError):    # (something may have been written, or sent)
             raise
         except Exception as error:
-            if work.job.compiled is None or is_interrupt(error, of_user=segment.region.calls_host):
-                raise                             # (it could not be compiled)
+            if work.job.compiled is None or self._has_written:      # (it could not be compiled)
+                raise
+            self._raise_interrupt(error, segment, work, self.given[known:])
             raise Failed(error) from error
         for position, slot in work.keep:
             self.env[slot] = found[position]
         return found
+
+    def _run_job(self, segment, work):
+        if segment.finish is None or not segment.finish.updates:
+            return work.job.run(self.env, self.symbols)
+        return self._run_in_place(work)
+
+    def _raise_interrupt(self, error, segment, work, outcomes):
+        """Return if a job that has written nothing raised an error itself; raise an error from outside."""
+        if not segment.region.calls_host:
+            raise_interrupt(error, self._run_job, segment, work)
+        elif not outcomes or outcomes[-1].error is not error:
+            if self.given.are_freed:        # nothing can fail any more
+                raise error
+            with taken_again(outcomes):
+                raise_interrupt(error, self._run_job, segment, work)
 
     def _run_in_place(self, work, at_any_price=False):
         """Run a job that may write over its inputs."""

@@ -8,6 +8,7 @@ the conditions that its scope noted, and only after it agreed with a recording f
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ...ir.interrupts import raise_interrupt
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import condition_check, function_of, valuer
 from ...runtime.core.storage import user_line
@@ -145,7 +146,8 @@ class Symbols:
             values = read(shapes, numbers)
             try:
                 return values if holds(*values) else None
-            except (ArithmeticError, ValueError):
+            except (ArithmeticError, ValueError) as error:
+                raise_interrupt(error, holds, *values)
                 return None
 
         return match

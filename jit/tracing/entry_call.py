@@ -3,7 +3,8 @@
 A call is plain if it takes tensors, arrays, numbers and guarded objects, one native call or captured graph computes, and it
 returns tensors or values read out of tensors: it writes nothing and needs no gradient. The generated function checks all that
 the recording relies on (arguments, captured tensors, cached values of weights, guards, conditions on numbers), allocates the
-results, and enters native code or a replay. It returns MISS for a call that is not plain. Arguments may share memory, since
+results, and enters native code or a replay. It returns MISS for a call that is not plain. `run_quick_call` returns MISS where
+it raises, too: the full path reports the error. Arguments may share memory, since
 nothing is written; which of them are one and the same belongs to the kind of call.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import config
-from ...ir.interrupts import is_interrupt
+from ...ir.interrupts import raise_interrupt
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
@@ -52,6 +53,15 @@ def quick_call(entry, symbols, call):
     if plain is None or not _is_bound_by_sizes(entry):
         return None
     return _Writer(entry, call).function(*plain)
+
+
+def run_quick_call(quick, args):
+    """Return the result of a quick call; MISS if it fails."""
+    try:
+        return quick(args)
+    except Exception as error:
+        raise_interrupt(error, quick, args)
+        return MISS
 
 
 def shares_nothing(sharing) -> bool:
@@ -118,7 +128,7 @@ class _Writer:
             "overridden": config.overridden, "settings": config.overridden.settings,
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
             "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same,
-            "is_interrupt": is_interrupt, "Method": MethodType}
+            "Method": MethodType}
 
     def function(self, inputs, ready, positions):
         """Return the function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and returns
@@ -134,11 +144,8 @@ class _Writer:
         lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(checked_natively), *self._numbers(variant),
                  f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled, variant),
                  *self._results(positions)]
-        body = "\n".join([f"            {line}" for line in lines])
-        source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
-                 "        except Exception as error:\n            if is_interrupt(error): raise\n" \
-                 "            return MISS      # the full path reports the error\n" \
-                 "    return quick\n"
+        body = "\n".join([f"        {line}" for line in lines])
+        source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n{body}\n    return quick\n"
         space: dict = {"__name__": __name__}
         exec(compile(source, "<quick>", "exec"), space)
         return space["make"](**self.names)

@@ -9,6 +9,7 @@ from typing import Any
 from ...ir.cached_property import cached_property
 from ...ir.draw.tables import clipped
 from ...ir.graph.printer import format_line
+from ...ir.interrupts import raise_interrupt
 from ...ir.symbols.substitute import function_of
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
@@ -86,9 +87,11 @@ def condition_in_words(condition: str, names: dict) -> str:
 def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
     """Return in words the first condition that does not hold for values of the symbols, with the line that needs it."""
     for condition, line in conditions.items():
+        check = function_of(values, condition)
         try:
-            holds = function_of(values, condition)(*values.values())
-        except (ArithmeticError, ValueError):
+            holds = check(*values.values())
+        except (ArithmeticError, ValueError) as error:
+            raise_interrupt(error, check, *values.values())
             holds = False
         if not holds:
             return condition_in_words(condition, names) + (f" (needed at {format_line(line)})" if line else "")

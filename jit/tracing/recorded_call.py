@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir.cached_property import cached_property
-from ...ir.interrupts import is_interrupt
 from ...ir.locks import new_rlock
 from ...ir.ops.core.shape import place
 from ...runtime.core.device_array import place_of
@@ -229,7 +228,10 @@ class Run:
         try:
             result = self.run(*args, **kwargs)
         except BaseException as error:
-            if not isinstance(error, (TypeError, RecursionError)):      # a function in C may ask for another number for ever
+            tracker.status.left_by = error
+            is_refusal = isinstance(error, (TypeError, RecursionError))     # (C code may ask for another number for ever)
+            # One that another thread raised has no arguments.
+            if not is_refusal or not error.args or error is tracker.status.handler_error:
                 self.containers.settle()
                 raise
             is_said = any(kind.__name__ in str(error) for kind in PROXIES)
@@ -294,7 +296,8 @@ class Run:
             locate(error, self.fn)
             raise
         except BaseException as error:
-            if is_interrupt(error, of_user=True):
+            tracker = self.recorder.tracker
+            if tracker is None or error is not tracker.status.left_by:      # else all contexts are left
                 state.restore()
             raise
 

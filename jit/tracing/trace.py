@@ -34,7 +34,7 @@ from .cache import Cache, numbers_key
 from .cache_entry import kinds_of, sharing
 from .cache_miss import MissHandler
 from .dynamic_shapes import check_keys
-from .entry_call import MISS, MOST, quick_call
+from .entry_call import MISS, MOST, quick_call, run_quick_call
 from .labels import call_of, definition_of, locate
 from .recorded_call import RECORDING, Call
 from .traced_module import traced_module
@@ -96,7 +96,7 @@ class Traced:
                 for _ in self._eager.left:
                     return self.run(*args, **kwargs)
         elif not kwargs:
-            result = quick(args)
+            result = run_quick_call(quick, args)
             if result is not MISS:
                 self._stats["calls"] += 1
                 return result
@@ -148,7 +148,7 @@ class Traced:
         written = self._written
         if self._quick is not None or written is None or kwargs:
             return MISS
-        result = written(args)
+        result = run_quick_call(written, args)
         if result is not MISS:
             self._stats["calls"] += 1
             self._quick = self._watched(written)

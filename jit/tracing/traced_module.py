@@ -15,6 +15,7 @@ import weakref
 from typing import Any
 
 from ...ir.draw.tables import html_text
+from ...ir.interrupts import raise_interrupt
 from ...ir.weak_table import WeakTable
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
@@ -57,7 +58,8 @@ class TracedModule(Module):
     def __getattr__(self, name):
         try:
             return super().__getattr__(name)
-        except AttributeError:
+        except AttributeError as error:
+            raise_interrupt(error, super().__getattr__, name)
             traced = self._jit_trace
             if name not in traced.offers or name in _named_by(type(self).__base):
                 raise

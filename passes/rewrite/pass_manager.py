@@ -14,6 +14,7 @@ from ...ir.errors import GraphError, IngotError
 from ...ir.graph.graph import Graph
 from ...ir.graph.text import show
 from ...ir.graph.verify import verify
+from ...ir.interrupts import raise_interrupt
 from ...ir.locks import new_lock
 
 REQUIRED: set[Callable] = set()      # passes that fuel never switches off, because later stages rely on them
@@ -99,6 +100,7 @@ def _guarded(one, graph):
     try:
         return one(graph)
     except Exception as e:
+        raise_interrupt(e, one, graph)
         kind = type(e) if isinstance(e, IngotError) else GraphError
         raise kind(f"pass {one.__name__} failed on graph {graph.name}: {e}") from e
 

@@ -12,6 +12,7 @@ import numpy as np
 from ...ir.dtype import BOOL
 from ...ir.errors import IngotError
 from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.interrupts import raise_interrupt
 from ...ir.opdef.op import Op, View
 from ...ir.ops.core.elementwise import cast, copy
 from ...ir.ops.core.elementwise_rules import NUMBERS
@@ -86,9 +87,11 @@ def _gives_same(node, operands):
     avals = [x.aval if type(x) is Value else x for x in operands]
     dtypes = {x.dtype for x in node.inputs if type(x) is Value}
     try:
-        return node.op.infer(*avals, **node.params) == node.output.aval and (len(dtypes) == 1 or _keeps_dtypes(node, operands))
-    except (IngotError, TypeError, AttributeError):
+        given = node.op.infer(*avals, **node.params)
+    except (IngotError, TypeError, AttributeError) as error:
+        raise_interrupt(error, node.op.infer, *avals, **node.params)
         return False
+    return given == node.output.aval and (len(dtypes) == 1 or _keeps_dtypes(node, operands))
 
 
 def _keeps_dtypes(node, operands):

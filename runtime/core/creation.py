@@ -7,6 +7,8 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
+from ...ir.interrupts import raise_interrupt
+from ...ir.process_state import ignore_float_errors
 from ...ir.reference.scalar_functions import as_kind
 from ..state.mode import Defaults
 from .backend import HOST
@@ -79,7 +81,8 @@ def _large(a: np.ndarray, dtype) -> np.ndarray:
         dt.fitted(max(a.flat, key=abs), dt.int64, "tensor")
     try:
         return a.astype(np.float64)
-    except OverflowError:
+    except OverflowError as error:
+        raise_interrupt(error, a.astype, np.float64)
         raise ArgumentError("tensor: a number among the data is beyond what float64 holds") from None
 
 
@@ -118,7 +121,8 @@ def _simple(data) -> np.ndarray | None:
         return np.array(data, Defaults.dtype.np)
     try:
         return np.array(data, np.int64) if kind is int else None
-    except OverflowError:
+    except OverflowError as error:
+        raise_interrupt(error, np.array, data, np.int64)
         return None
 
 
@@ -137,6 +141,7 @@ def array_of(data, dtype=None) -> np.ndarray:
         except IngotError:
             raise
         except (ValueError, OverflowError) as e:
+            raise_interrupt(e, _nested, data)
             raise _uneven(data) or DTypeError(f"cannot make a tensor of this data: {e}") from None
         if python and (a.dtype == object or (a.dtype.kind == "f" and dtype is None and _beyond_int64(a))):
             a = _large(np.array(data, object), dtype)
@@ -148,12 +153,16 @@ def array_of(data, dtype=None) -> np.ndarray:
         d = dt.as_dtype(dtype)
         if python:
             check_fit(a, d)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return as_kind(a, d.np, "C") if d in dt.FLOAT8 else _copied(a, d.np)
+        return _converted(a, d)
     if python and a.dtype.kind == "u":
         check_fit(a, dt.int64)
     a = default_for(a, python)
     return _copied(a, dt.from_numpy(a.dtype).np)      # one object for each dtype: short paths compare it
+
+
+@ignore_float_errors
+def _converted(a, d):
+    return as_kind(a, d.np, "C") if d in dt.FLOAT8 else _copied(a, d.np)
 
 
 def _copied(a, dtype):

@@ -11,14 +11,15 @@ from weakref import ref as _ref
 import numpy as np
 
 from ...ir.dtype import DType
-from ...ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
-from ...ir.interrupts import is_interrupt
+from ...ir.errors import DTypeError, IngotError, OutOfMemoryError, kind_of
+from ...ir.interrupts import raise_interrupt
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
+from ...ir.process_state import ignore_float_errors
 from ...ir.symbols.substitute import at_hint
-from ..state.mode import is_entered, tls
+from ..state.mode import is_reentry, tls
 from . import specialized_calls
 from .backend import HOST
 from .device_array import MESH, DeviceArray
@@ -240,27 +241,40 @@ def binder_of(args):
 
 
 def after_failure(op, kernel, arrays, params, error):
-    """Raise an explained error for a failed call. Run the call again if it only met a re-entered NumPy context, as a finaliser
-    inside another call does."""
-    if is_entered(error):
-        with np.errstate(all="ignore"):
-            return kernel(*arrays, **params)
-    m, is_foreign = tls.m, is_interrupt(error, of_user=True)
-    m.failures += not is_foreign
-    if m.recorder is not None and not is_foreign and refusal(op, arrays, params) is None:
-        m.recorder.failed(op)       # for other values it might not
-    if is_foreign or isinstance(error, IngotError):
+    """Raise the error of a failed call: that of the shape rule, if it refuses the call, else the error as it is, which may come
+    from outside. Run the call again if it only met a re-entered NumPy context, as a finaliser inside another call does."""
+    m = tls.m
+    if is_reentry(error):
         try:
-            raise error
-        finally:
-            del error           # else error and frame hold each other, and operands live until the next collection
-    if isinstance(error, MemoryError):
-        raise OutOfMemoryError(f"{op.title}: {error}; make the tensors smaller, or free some with del") from error
-    raise explain(op, arrays, params, error) from error
+            return ignore_float_errors(kernel)(*arrays, **params)
+        except Exception as again:
+            error = again
+    m.failures += 1
+    refused = refusal(op, arrays, params)
+    if m.recorder is not None and refused is None:
+        m.recorder.failed(op)       # for other values it might not
+    try:
+        if refused is not None and not isinstance(error, IngotError):
+            raise_interrupt(error, m.quietly, kernel, *arrays, **params)
+            raise refused if str(refused).startswith(op.title) else type(refused)(f"{op.title}: {refused}") from error
+        if isinstance(error, MemoryError) and not isinstance(error, IngotError) and type(error) is not MemoryError:
+            # NumPy's, which says the size.
+            raise OutOfMemoryError(f"{op.title}: {error}; make the tensors smaller, or free some with del") from error
+        raise error
+    finally:
+        del error           # else error and frame hold each other, and operands live until the next collection
 
 
-_OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, ArgumentError),
-         ((ValueError, RuntimeError), ShapeError))
+def after_short_path(error, general, *args, **params):
+    """Return the result of a general call in place of a short path that failed. It raises what is wrong with the call. If
+    nothing is, the error came from outside, or the short path met a re-entered NumPy context."""
+    try:
+        result = general(*args, **params)
+        if is_reentry(error):
+            return result
+        raise error
+    finally:
+        del error
 
 
 def refusal(op, arrays, params) -> IngotError | None:
@@ -277,17 +291,6 @@ def refusal(op, arrays, params) -> IngotError | None:
     except IngotError as e:
         return e.with_traceback(None)       # without frames, which would hold the error
     return None
-
-
-def explain(op, arrays, params, error) -> Exception:
-    """Return the ingot error for a kernel that raised: the shape rule's message if it has one."""
-    refused = refusal(op, arrays, params)
-    if refused is not None:
-        return refused if str(refused).startswith(op.title) else type(refused)(f"{op.title}: {refused}")
-    avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
-    options = ", ".join(f"{k}={v!r}" for k, v in params.items())
-    kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
-    return kind(f"{op.title}({', '.join(map(str, avals))}{', ' + options if options else ''}) failed: {error}")
 
 
 # Views.

@@ -14,14 +14,16 @@ class Progress:
     `settle(env, progress)`, which finishes a step that is noted, and may be repeated.
 
     pending   what the step that was noted last leaves to `settle`
+    checked   (a step that may find wrong data, before it writes anything; what `settle` checks), from its start on
     unnoted   number of steps that may have written something before they are noted
     """
 
-    __slots__ = ("done", "env", "pending", "steps")
+    __slots__ = ("checked", "done", "env", "pending", "steps")
     unnoted = 1
 
     def __init__(self, env, steps):
         self.env, self.steps, self.pending = env, steps, None
+        self.checked: Any = None, ()
         self.done: list[Any] = []
 
     @property
@@ -29,11 +31,16 @@ class Progress:
         """Whether all that comes before the first write is done: nothing can fail from there on."""
         return any([step.writes_inputs for step in self.steps[:len(self.done) + self.unnoted]])  # noqa: C419
 
+    @property
+    def has_written(self) -> bool:
+        """Whether a step is done that writes, so that the call must not be made in another way."""
+        return any([step.writes_inputs for step in self.steps[:len(self.done)]])  # noqa: C419
+
 
 class Repeated:
     """The note of writes that are made again from their beginning after an interrupt, such as copies of results."""
 
-    writes = True
+    writes = has_written = True
 
 
 def resume(progress):

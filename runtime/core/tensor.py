@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError, DeviceError, DimError, DTypeError, ShapeError, kind_of
+from ...ir.interrupts import raise_interrupt
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
 from ...ir.package_name import found_in, in_full
@@ -43,9 +44,11 @@ class Size(tuple):
     def __getitem__(self, i):
         try:
             got = tuple.__getitem__(self, i)
-        except IndexError:
+        except IndexError as error:
+            raise_interrupt(error, tuple.__getitem__, self, i)
             raise DimError(f"index {i} is out of range for the shape {list(self)}") from None
-        except TypeError:
+        except TypeError as error:
+            raise_interrupt(error, tuple.__getitem__, self, i)
             raise TypeError(f"an index of a shape must be an integer or a slice, got {kind_of(i)}") from None
         return tuple.__new__(Size, got) if isinstance(i, slice) else got
 

@@ -68,12 +68,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     check_writable(dst, m, name, shared=not isinstance(src, Tensor))
     a = dst._a
     value = src._a if isinstance(src, Tensor) else dt.fitted(src, dst.dtype, name)
-    try:
-        if isinstance(src, Tensor) and value.shape != a.shape and np.broadcast_shapes(value.shape, a.shape) != a.shape:
-            raise ValueError
-    except ValueError:
-        raise ShapeError(f"{name}: a result of shape {list(value.shape)} does not fit into a tensor of shape "
-                         f"{list(a.shape)}") from None
+    if isinstance(src, Tensor) and value.shape != a.shape and not fits_into(value.shape, a.shape):
+        raise ShapeError(f"{name}: a result of shape {list(value.shape)} does not fit into a tensor of shape {list(a.shape)}")
     if m.recorder is not None:
         m.recorder.writing(dst, src)
     _rescue(dst)
@@ -99,6 +95,11 @@ def write_by(dst: Tensor, fill, name: str):
     m.quietly(fill, dst._a)
     wrote(dst, None, name)
     return dst
+
+
+def fits_into(shape, whole) -> bool:
+    """Return whether an array of a shape broadcasts to another shape."""
+    return len(shape) <= len(whole) and all(n in (1, m) for n, m in zip(shape[::-1], whole[::-1]))
 
 
 def _rescue(dst):

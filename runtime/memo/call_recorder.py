@@ -14,10 +14,11 @@ from ...ir import dtype as dt
 from ...ir.config import overridden
 from ...ir.errors import IngotError
 from ...ir.graph.graph import Builder
+from ...ir.interrupts import raise_interrupt
 from ...ir.ops.core.shape import select, slice_
 from ..core import specialized_calls
 from ..core.backend import HOST
-from ..core.dispatch import call, call_view, looks
+from ..core.dispatch import after_short_path, call, call_view, looks
 from ..core.op_observers import OpObserver
 from ..core.tensor import Tensor, made_whole, wrap
 from . import call_memo
@@ -83,7 +84,8 @@ class PendingCall:
     def _learned(self, args, kwargs) -> Callable:
         try:
             recorded = _record(self.fn, args, kwargs)
-        except (UnknownError, IngotError):
+        except (UnknownError, IngotError) as error:
+            raise_interrupt(error, _record, self.fn, args, kwargs)
             return self._plainly
         by_operators = Text(recorded).by_operators(self.fn)
         stays = TAPED in self.kind or not recorded.makes_new
@@ -241,9 +243,8 @@ def memoised(m, args, kwargs):
         {steps}
         {whole}
         return {result}
-    except IngotError:
-        pass
-    return general(*args, **kwargs)         # which says what is wrong in its own words
+    except IngotError as error:
+        return after_short_path(error, general, *args, **kwargs)        # which says what is wrong in its own words
 """
 
 _COMPILED = """
@@ -254,8 +255,8 @@ def memoised(m, args, kwargs):
         return by_operators(m, args, kwargs)
     try:
         {made}, = run([{operands}])
-    except IngotError:
-        return by_operators(m, args, kwargs)
+    except IngotError as error:
+        return after_short_path(error, by_operators, m, args, kwargs)
     {wrap}
     return {result}
 """
@@ -271,6 +272,7 @@ class Text:
     def __init__(self, recorded: RecordedCall):
         self.recorded = recorded
         self._means: dict = {"new": _new, "look": call_view, "parts": looks, "Tensor": Tensor, "IngotError": IngotError,
+                             "after_short_path": after_short_path,
                              "overridden": overridden, "whole": made_whole}
         self._count = 0
         self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(recorded.argument_texts)])

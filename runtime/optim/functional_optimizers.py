@@ -5,6 +5,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.interrupts import raise_interrupt
 from ..autograd.grad_mode import enable_grad, no_grad
 from .optimizer import numeric_options
 
@@ -32,6 +33,7 @@ def form(cls, states: tuple, required: str, counts=True, **optional) -> Callable
         try:
             bound = takes.bind(**options)
         except TypeError as e:
+            raise_interrupt(e, takes.bind, **options)
             raise DTypeError(f"{function.__name__}: {e}") from None
         bound.apply_defaults()
         group = {**bound.arguments, **switches, "params": list(params)}

@@ -1,11 +1,12 @@
 """Files of NumPy (.npy and .npz). The size of each array is compared with the bytes of the file before the array is made."""
 
 import io
-import warnings
 
 import numpy as np
 
 from ...ir.errors import FileError
+from ...ir.interrupts import raise_interrupt
+from ...ir.process_state import without_warnings
 from .archive import Archive, fill
 from .read_budget import count_of
 
@@ -14,17 +15,22 @@ _HEAD = 1 << 14         # bytes with the whole header: numpy refuses longer ones
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
+def _arrays_in(path) -> dict:
+    with open(path, "rb") as file, without_warnings():      # of headers that Python 2 has written
+        if file.read(2) == b"PK":
+            return _members(Archive(file, path))
+        return {"arr_0": _array(_read(file, file.seek(0, io.SEEK_END), "it"), "it")}
+
+
 def read_arrays(path: str) -> dict:
     """Return the arrays of an .npz file by name; an .npy file has one, called arr_0."""
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")         # of headers that Python 2 has written
-            if file.read(2) == b"PK":
-                return _members(Archive(file, path))
-            return {"arr_0": _array(_read(file, file.seek(0, io.SEEK_END), "it"), "it")}
+        return _arrays_in(path)
     except OSError as e:
+        raise_interrupt(e, _arrays_in, path)
         raise FileError(f"{path} cannot be read: {e.strerror or e}") from e
     except Exception as e:          # of zipfile, zlib and numpy, which raise about twenty kinds for damaged files
+        raise_interrupt(e, _arrays_in, path)
         raise FileError(f"{path} is not a file of arrays (.npz or .npy): {e or type(e).__name__}") from e
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError, EmptyFileError, FileError, IngotError
+from ...ir.interrupts import raise_interrupt
 from ...ir.lazy import lazy
 from ..core.device import CPU, DRIVERS, Device, available, require
 from ..core.placement import move_to
@@ -171,6 +172,7 @@ def _seekable(f):
 
 def _guarded(file, name, mapped, where):
     """Read a file, and turn any fault of its content into one FileError."""
+    start = file.tell()
     try:
         return _read(file, str(name), mapped, where)
     except FileError:
@@ -180,9 +182,16 @@ def _guarded(file, name, mapped, where):
     except OSError as e:
         if e.errno is not None:
             raise
+        raise_interrupt(e, _read_again, file, start, str(name), mapped, where)
         raise FileError(f"{name} cannot be read: {e}") from e
     except Exception as e:
+        raise_interrupt(e, _read_again, file, start, str(name), mapped, where)
         raise FileError(f"{name} is damaged or of an unknown format ({type(e).__name__}: {e})") from e
+
+
+def _read_again(file, start, *how):
+    file.seek(start)
+    return _read(file, *how)
 
 
 def _read(file, name, mapped, where):

@@ -1,6 +1,7 @@
 """Outcomes of host calls in a replay that could not go on. The run in its place takes them: no host call is made twice."""
 
 from collections import deque
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .mode import tls
@@ -16,9 +17,14 @@ class Outcome(NamedTuple):
 
 class Outcomes(list):
     """Outcomes of the host calls of a replay. `are_final` while nothing asks for those that come now, since the replay can only
-    end."""
+    end. `are_freed` once some are gone, since nothing can fail any more."""
 
-    are_final = False
+    are_final = are_freed = False
+
+    def free(self):
+        """Drop the outcomes so far."""
+        self.are_freed = True
+        self.clear()
 
 
 class HostResults:
@@ -36,6 +42,18 @@ def leave(call, outcomes):
     m = tls.m
     forget(call)
     m.done_by_hosts = HostResults(call, outcomes, m.done_by_hosts)
+
+
+@contextmanager
+def taken_again(outcomes):
+    """Let the host calls of a replay that runs once more take the outcomes of the first run."""
+    m = tls.m
+    before = m.results_of_hosts, m.done_by_hosts
+    try:
+        m.results_of_hosts, m.done_by_hosts = None, HostResults(None, outcomes, m.done_by_hosts)
+        yield
+    finally:
+        m.results_of_hosts, m.done_by_hosts = before
 
 
 def forget(call):

@@ -14,8 +14,6 @@ from ...ir.blocks import block
 from ...ir.doors import door
 from .recorder import OperatorEvents, Recorder
 
-_INSIDE = contextvars.ContextVar("_INSIDE", default=False)      # whether the thread is inside of `Mode.run`
-
 
 class Mode:
     """The mode of a thread. After a change of any field behind `special`, call `refresh`."""
@@ -74,14 +72,19 @@ class Mode:
         self.listened = False       # the same without observers that only watch (`memo/call_recorder.py`)
         self._context = contextvars.Context()
         self._context.run(np.seterr, all="ignore")
-        self._context.run(_INSIDE.set, True)
         self.run: Any = self._context.run   # calls a function without numpy's floating point warnings
 
     @property
     def runner(self) -> Any:
         """Caller of functions as `run` is, also for code that runs inside of `run`: the interpreter calls signal handlers and
         finalisers there."""
-        return _directly if _INSIDE.get() else self.run
+        try:
+            self.run(int)
+        except RuntimeError as error:
+            if not is_reentry(error):
+                raise
+            return _directly
+        return self.run
 
     def quietly(self, function, /, *args, **kwargs):
         """Call a function as `runner` does. (`run` by itself is quicker.)"""
@@ -116,18 +119,13 @@ class Mode:
 def call_inside(error, function, /, *args, **kwargs):
     """Call a function that `Mode.run` has not called because the thread is inside of it already; else let the error, which is
     being handled, go on."""
-    if not is_entered(error):
+    if not is_reentry(error):
         raise
     return function(*args, **kwargs)
 
 
 def _directly(function, /, *args, **kwargs):
     return function(*args, **kwargs)
-
-
-def is_entered(error: BaseException) -> bool:
-    """Return whether `Mode.run` has called nothing, since the thread is inside of it already."""
-    return type(error) is RuntimeError and "cannot enter context" in str(error)
 
 
 class _Local(threading.local):
@@ -155,7 +153,8 @@ def other_mode(**fields) -> tuple[Callable, Callable]:
 
 
 def is_reentry(error) -> bool:
-    """Return whether `Mode.run` refused to run a function inside of another one, as a finaliser asks for: nothing ran."""
+    """Return whether `Mode.run` refused to run a function inside of another one, as a signal handler or a finaliser asks for in
+    the middle of an operator: nothing ran."""
     return type(error) is RuntimeError and "cannot enter context" in str(error)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from importlib import import_module
 from itertools import count
 
+from ...ir.interrupts import raise_interrupt
+
 
 class Structure:
     """Version of the structure of all modules (parameters, buffers, children, hooks, train or eval), of `requires_grad`, and of
@@ -74,7 +76,8 @@ def _reference(hook) -> Callable:
     """Return a weak reference to a hook, or one that keeps it where it has none."""
     try:
         return weakref.ref(hook)
-    except TypeError:
+    except TypeError as error:
+        raise_interrupt(error, weakref.ref, hook)
         return lambda: hook
 
 

@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from ...ir.errors import DTypeError
+from ...ir.interrupts import raise_interrupt
 from ..core.tensor import Tensor
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
@@ -54,7 +55,8 @@ class WeakIdKeyDictionary(MutableMapping):
     def __contains__(self, key):
         try:
             return self.ref_type(key) in self.data
-        except TypeError:               # the key cannot be referred to
+        except TypeError as error:      # the key cannot be referred to
+            raise_interrupt(error, self.ref_type, key)
             return False
 
     def __iter__(self):

@@ -1,12 +1,20 @@
 """Exceptions that come from elsewhere while code runs: at a chosen point, or from a signal."""
 
+import builtins
+import ctypes
 import dis
 import functools
 import gc
+import json
 import signal
 import sys
+import threading
 import time
+import unittest
+from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import starmap
+from queue import SimpleQueue
 
 import ingot
 
@@ -170,15 +178,15 @@ def _states(make, count: int) -> list:
     return found
 
 
-def follow(make, interrupted, times: int) -> int:
+def follow(make, interrupted, times: int, is_outside=is_from_outside) -> int:
     """Interrupt calls of an object. After each its `state()` must be that before the call or after it. Return how many were
-    done."""
+    done. `is_outside` says whether an exception that reached the caller is the one from outside."""
     states, it, at = _states(make, times), make(), 0
     rng = ingot.get_rng_state()
     for i in range(times):
         ingot.set_rng_state(rng)
         error = interrupted(it, i)
-        assert error is None or is_from_outside(error), (i, error)
+        assert error is None or is_outside(error), (i, error)
         rng, now = ingot.get_rng_state(), it.state()
         assert now in (states[at:at + 2] if error is not None else states[at + 1:at + 2]), (i, error)
         at += now != states[at]
@@ -201,3 +209,210 @@ def follow_alarms(make, kind, times: int, rng):
         return None
 
     return follow(make, interrupted, times)
+
+
+# Exceptions that ingot could take for its own: of other threads, which are a class alone, and of code in libraries.
+
+
+def _is_made_of_nothing(kind) -> bool:
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)) or kind in (GeneratorExit, StopIteration):
+        return False        # the interpreter takes these two for the end of a generator
+    try:
+        return not kind().args
+    except TypeError:
+        return False
+
+
+BARE = tuple(sorted({kind for kind in vars(builtins).values() if _is_made_of_nothing(kind)}, key=lambda kind: kind.__name__))
+
+
+def _failed_result():
+    future: Future = Future()
+    future.set_exception(LookupError(TEXT))
+    return future.result()
+
+
+IN_LIBRARIES = {        # calls of library code in the handler of a signal
+    "json": lambda: json.loads("{"), "unittest": lambda: unittest.TestCase().fail(), "future": _failed_result,
+    "reshape": lambda: ingot.ones(3).reshape(2), "numpy": lambda: ingot.ones(3).numpy().reshape(2),
+    "divide": lambda: 1 // 0, "key": lambda: {}[1], "attribute": lambda: object().missing, "index": lambda: [][1],
+    "type": lambda: len(1),
+}
+_SET_ASYNC = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_SET_ASYNC.argtypes = [ctypes.c_ulong, ctypes.py_object]
+
+
+class _AsyncLook(_Look):
+    """A trace function that sets an exception for the thread at a point, as another thread does. It is raised where the
+    interpreter looks next. Nothing is traced by then: the frame of the trace function would get it."""
+
+    def __init__(self, left, kind, within=""):
+        super().__init__(left, kind, within)
+        self.call = threading.get_ident(), kind
+        self.set: list = []
+
+    def _looks(self, frame):
+        if self.left >= 0 and str(frame.f_globals.get("__name__", "")).startswith(self.within):
+            self.left -= 1
+            if self.left == -1:
+                sys.settrace(None)
+                self.set += starmap(_SET_ASYNC, (self.call,))       # no exception is raised behind this instruction
+
+
+def async_at(number: int, call, kind, within=""):
+    """Call a function, and set an exception from the point with this number on. Return (what the call returned, the exception
+    that reached the caller, whether one was raised in the call)."""
+    look, before = _AsyncLook(number, kind, within), sys.gettrace()
+    result = error = None
+    is_over = False
+    try:
+        try:
+            sys.settrace(look)
+            result = call()
+            sys.settrace(before)
+            is_over = True
+        finally:
+            sys.settrace(before)
+            look.last.clear()
+        for _ in range(3):          # it may come only now
+            pass
+    except BaseException as found:
+        error = found
+    is_raised = look.left < 0 and not (is_over and error is not None)
+    return result, error if is_raised or not is_over else None, is_raised
+
+
+class _Handler:
+    """Handler of a signal that does some work; `raised` is the error of that."""
+
+    def __init__(self, work):
+        self.work, self.raised = work, None
+
+    def __call__(self, *_):
+        try:
+            self.work()
+        except BaseException as error:
+            self.raised = error
+            raise
+
+
+def interrupted_by(call, point: int, way: str, rng):
+    """Interrupt a call at a point, by a class that a thread sets or by a handler's library code. Return the exception that
+    reached the caller, which must be the one from outside."""
+    if way == "thread":
+        kind = rng.choice(BARE)
+        _, error, is_raised = async_at(point, call, kind)
+        assert error is None or (type(error) is kind and not error.args), (point, error)
+    else:
+        kind = rng.choice(list(IN_LIBRARIES.values()))
+        _, error, is_raised = handler_at(point, call, kind)
+    assert is_raised is (error is not None), (point, kind, "was swallowed" if is_raised else error)
+    return error
+
+
+def _any(error) -> bool:
+    return True
+
+
+def follow_points(make, way: str, points, rng) -> int:
+    """Interrupt one call of an object at each of some points."""
+    return follow(make, lambda it, i: interrupted_by(it, points[i], way, rng), len(points), _any)
+
+
+def handler_at(number: int, call, work, within=""):
+    """Do the same by a function that runs there, as the handler of a signal does."""
+    handler = _Handler(work)
+    result, error, _ = raised_at(number, call, handler, within)
+    assert error is handler.raised or error is None, (error, handler.raised)
+    return result, error, handler.raised is not None
+
+
+class _Sender(threading.Thread):
+    """A thread that raises exceptions in the one that made it, each some time after it is asked."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.to, self.orders, self.sent = threading.get_ident(), SimpleQueue(), threading.Event()
+
+    def run(self):
+        while (order := self.orders.get()) is not None:
+            time.sleep(order[0])
+            _SET_ASYNC(self.to, order[1])
+            self.sent.set()
+
+
+@contextmanager
+def sender():
+    """Give such a thread, among threads that take turns often. It starts with its first order: what is recorded beside other
+    threads fixes numbers that these might read."""
+    made, before = _Sender(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield made
+    finally:
+        made.orders.put(None)
+        if made.is_alive():
+            made.join()
+        sys.setswitchinterval(before)
+
+
+def by_thread(by: _Sender, seconds: float, call, kind):
+    """Call a function and raise a class from another thread meanwhile, or soon after. Return the exception."""
+    by.sent.clear()
+    if not by.is_alive():
+        by.start()
+    try:
+        by.orders.put((seconds, kind))
+        call()
+        while not by.sent.is_set():
+            pass
+        for _ in range(1000):
+            pass
+    except BaseException as error:
+        assert type(error) is kind and not error.args, error
+        by.sent.wait()
+        return error
+    raise AssertionError(f"{kind.__name__} was swallowed")
+
+
+def by_alarm(seconds: float, call, work):
+    """Call a function, and do some work in the handler of a signal, which removes itself first. Return its error, or None if
+    the call had ended before."""
+    def handle(number, frame):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        handler()
+
+    handler, before, error = _Handler(work), signal.signal(signal.SIGALRM, handle), None
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            call()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except BaseException as found:
+        error = found
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert error is handler.raised, (error, handler.raised)
+    return error
+
+
+def usual_seconds(call) -> float:
+    """Return how long a call takes when nothing interrupts it."""
+    start = time.perf_counter()
+    for _ in range(100):
+        call()
+    return (time.perf_counter() - start) / 100
+
+
+def follow_times(make, way: str, times: int, rng) -> int:
+    """Interrupt calls of an object at random times."""
+    usual = usual_seconds(make())
+    with sender() as by:
+        def interrupted(it, i):
+            seconds = max(1e-6, rng.uniform(0, 1.2 * usual))
+            if way == "thread":
+                return by_thread(by, seconds, it, rng.choice(BARE))
+            return by_alarm(seconds, it, rng.choice(list(IN_LIBRARIES.values())))
+
+        return follow(make, interrupted, times, _any)

@@ -7,6 +7,7 @@ import numpy as np
 from ... import dtype as dt
 from ...dim_order import inverse
 from ...errors import DTypeError, ShapeError
+from ...interrupts import is_of_call
 from ...opdef.aval import Aval, broadcast_shapes, hinted, same_shape, shape_text
 from ...opdef.batch_rules import ALONG, LEADING, SAME, Chain, Leading
 from ...opdef.op import NO_GRAD, OPS, Composite, Host, Scalar, Template, View, op
@@ -71,7 +72,9 @@ def window(x, shape, strides, offset=0):
     try:
         before = 0 if owner is x else x.ctypes.data - owner.ctypes.data
         out = np.ndarray(shape, x.dtype, owner, before + offset, strides)
-    except (TypeError, ValueError, AttributeError):   # memory of foreign owners, or not in one piece
+    except (TypeError, ValueError, AttributeError) as error:    # memory of foreign owners, or not in one piece
+        if not is_of_call(error):
+            raise
         further = offset // x.itemsize
         start = np.lib.stride_tricks.as_strided(x, (further + 1,), (x.itemsize,))[further:]
         return np.lib.stride_tricks.as_strided(start, shape, strides)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import dtype as dt
 from ...errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...interrupts import raise_interrupt
 from ...opdef.aval import Aval, broadcast_shapes, hinted
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Host, Template, op
@@ -177,7 +178,8 @@ def _rows(x, indices):
     sizes = tuple(x.shape[d] for d in indexed)
     try:
         return order, sizes, np.ravel_multi_index([indices[d] for d in indexed], sizes)
-    except (TypeError, ValueError):         # some count from the end, or lie outside
+    except (TypeError, ValueError) as error:        # some count from the end, or lie outside
+        raise_interrupt(error, np.ravel_multi_index, [indices[d] for d in indexed], sizes)
         require_ranges("index_put", x, indices)
     positions = np.broadcast_arrays(*(indices[d] for d in indexed))
     return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)

@@ -118,6 +118,8 @@ class Ready:
         try:
             self._entry(self._address, arena, *given, *made)
         except TypeError:
+            if all(map(call.is_plain, given)):
+                raise
             self._entry(self._address, arena, *[np.array(a, order="C", subok=False) for a in given], *made)
         failed = image.can_fail and ctypes.c_int64.from_address(call.address_of(arena)).value
         self._arenas.give(arena)

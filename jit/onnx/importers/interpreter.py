@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import FileError
-from ....ir.interrupts import is_interrupt
+from ....ir.interrupts import raise_interrupt
 from ....runtime.core.tensor import Tensor
 from ....runtime.serialization.read_budget import ReadBudget
 from ..format import proto
@@ -107,14 +107,15 @@ def _results_of(step, inputs, env):
     """Return the results of a step; any failure becomes one error that names the operator."""
     try:
         results = step.run(step.call, inputs, env)
-        if len(results) < len(step.outputs) and any(step.outputs[len(results):]):
-            raise FileError(f"ONNX operator {step.call.kind} gives {len(results)} results, the model names {len(step.outputs)}")
-        return results
     except Exception as e:
-        if type(e).__module__.partition(".")[0] == _PACKAGE or is_interrupt(e, of_user=True):     # of ingot, or from a signal
+        if type(e).__module__.partition(".")[0] == _PACKAGE:
             raise
+        raise_interrupt(e, step.run, step.call, inputs, env)
         types = ", ".join([f"{x.dtype.name}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
         raise FileError(f"ONNX operator {step.call.kind} of ({types}) cannot be computed: {type(e).__name__}: {e}") from e
+    if len(results) < len(step.outputs) and any(step.outputs[len(results):]):
+        raise FileError(f"ONNX operator {step.call.kind} gives {len(results)} results, the model names {len(step.outputs)}")
+    return results
 
 
 def program_of(graph, context: Context, around=frozenset()) -> Program:

@@ -7,11 +7,10 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.dtype import FLOAT_CHARS
 from ....ir.errors import ArgumentError, DTypeError
-from ....ir.interrupts import is_interrupt
 from ....ir.opdef.op import NO_GRAD, OPS, Op
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.complex_numbers import magnitude, modulus
-from ...core.dispatch import KERNELS, kernel_of
+from ...core.dispatch import KERNELS, after_short_path, kernel_of
 from ...core.taping import record_one, record_pair
 from ...core.tensor import Tensor, wrap
 from ...state.mode import tls
@@ -56,9 +55,7 @@ def unary(op, operate=operate):
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a)
         except Exception as error:
-            if is_interrupt(error):
-                raise
-            return operate(op, input)
+            return after_short_path(error, operate, op, input)
         if a.__class__ is _ndarray:
             t = _new(Tensor)
             t._a = a
@@ -89,9 +86,7 @@ def _binary(op, operate=operate):
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a, other._a)
         except Exception as error:
-            if is_interrupt(error):
-                raise
-            return operate(op, input, other)
+            return after_short_path(error, operate, op, input, other)
         if a.__class__ is _ndarray:
             t = _new(Tensor)
             t._a = a

@@ -6,10 +6,10 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.dim_order import FEWEST, in_pieces
-from ....ir.interrupts import is_interrupt
+from ....ir.interrupts import is_of_call
 from ....ir.opdef.op import NO_GRAD
 from ....ir.ops.core import elementwise as ew
-from ...core.dispatch import KERNELS, kernel_of
+from ...core.dispatch import KERNELS, after_short_path, kernel_of
 from ...core.inplace import overwrite
 from ...core.taping import record, record_pair
 from ...core.tensor import Tensor, wrap
@@ -103,9 +103,7 @@ def _shortcut(op, ufunc, general, chars, uneven):
         try:
             r = m.run(ufunc if few else KERNELS.get(op) or kernel_of(op), a, b)
         except Exception as error:
-            if is_interrupt(error):
-                raise
-            return general(self, other)
+            return after_short_path(error, general, self, other)
         if r.__class__ is _ndarray:
             t = _new(Tensor)
             t._a = r
@@ -134,9 +132,7 @@ def _reflected_shortcut(op, ufunc, general):
         try:
             r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
         except Exception as error:
-            if is_interrupt(error):
-                raise
-            return general(self, other)
+            return after_short_path(error, general, self, other)
         if r.__class__ is _ndarray:
             t = _new(Tensor)
             t._a = r
@@ -196,7 +192,7 @@ def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
                 try:
                     m.run(ufunc, a, b, a)
                 except Exception as error:
-                    if is_interrupt(error):
+                    if not is_of_call(error):       # (the ufunc refuses operands before it writes)
                         raise
                     return store_over(self, general(operand_to_overwrite(self), other), (other,), name)
                 wrote_plainly(self, name)

@@ -3,6 +3,7 @@
 import operator
 
 from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
+from ....ir.interrupts import raise_interrupt
 from ....ir.ops.core.shape import reshape
 from ...core.tensor import Tensor, shape_of
 
@@ -18,10 +19,9 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
         else:
             return tuple(value)
     try:
-        if not hasattr(value, "__len__") or isinstance(value, Tensor):
-            return (operator.index(value),) * rank
-        given = tuple([operator.index(v) for v in value])
-    except TypeError:
+        given = _numbers_in(value)
+    except TypeError as error:
+        raise_interrupt(error, _numbers_in, value)
         several = f" or {rank} ints" * (rank > 1)
         raise DTypeError(f"{name}: {what} must be an int{several}, got {value!r}") from None
     if len(given) == 1:
@@ -29,6 +29,13 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
     if len(given) != rank:
         raise ArgumentError(f"{name}: {what} must be an int or {rank} ints, got {value!r}")
     return given
+
+
+def _numbers_in(value) -> tuple:
+    """Return an int, or a sequence of ints, as a tuple."""
+    if not hasattr(value, "__len__") or isinstance(value, Tensor):
+        return (operator.index(value),)
+    return tuple([operator.index(v) for v in value])
 
 
 def positive(values: tuple, name: str, what: str) -> tuple:

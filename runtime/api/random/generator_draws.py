@@ -10,14 +10,13 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError
-from ....ir.interrupts import is_interrupt
 from ....ir.opdef.aval import Aval
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rn
 from ....ir.ops.core.complex_numbers import of_pairs
 from ...core.backend import HOST
 from ...core.device import CPU
-from ...core.dispatch import KERNELS, kernel_of
+from ...core.dispatch import KERNELS, after_short_path, kernel_of
 from ...core.random import default_generator, draw_key, draw_key_on_device_of, key_at
 from ...core.tensor import Tensor, wrap
 from ...memo.call_recorder import MIN_CALLS
@@ -58,10 +57,8 @@ def _drawn_here(op, generator, params) -> Tensor:
         if kind not in _accepted:
             _accept(kind, op, params)
         return wrap((KERNELS.get(op) or kernel_of(op))(place, **params))
-    except Exception as error:       # the general call raises the error
-        if is_interrupt(error):
-            raise
-        return op.call(key_at(place), **params)
+    except Exception as error:
+        return after_short_path(error, op.call, key_at(place), **params)
 
 
 def _accept(kind, op, params):

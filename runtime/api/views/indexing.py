@@ -6,6 +6,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ....ir.interrupts import is_of_call, raise_interrupt
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core import shape as sh
@@ -19,7 +20,7 @@ from ...core.placement import indices_on_device_of, on_device_of
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ...core.writes import is_plain, stands_for_number, write, wrote_plainly
 from ...state.messages import warn
-from ...state.mode import is_entered, tls
+from ...state.mode import is_reentry, tls
 from ..register.register import store
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import to_dtype
@@ -176,9 +177,13 @@ def resolve(x, key):
 
 
 def _as_int(k) -> int:
+    if k.__class__ is int:
+        return k
     try:
-        return k if k.__class__ is int else k.__index__() + 0        # (which may be a bool)
-    except AttributeError:
+        return k.__index__() + 0        # (which may be a bool)
+    except AttributeError as error:
+        if not is_of_call(error):
+            raise
         raise DimError("only integers, slices, None, Ellipsis, and tensors, arrays or lists of integers or bools can be "
                        f"indices, got {type(k).__name__}{f' {k!r}' if isinstance(k, (float, str)) else ''}") from None
 
@@ -356,8 +361,8 @@ def setitem(self, key, value) -> None:
         write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)
 
 
-def _set_plainly(x, key, value) -> bool:
-    """Write x[key] = value by NumPy alone, and return whether that was possible.
+def _set_plainly(x, key, value, is_again=False) -> bool:
+    """Write x[key] = value by NumPy alone, and return whether that was possible. `is_again` lets errors through.
 
     The key is a mask of x, or ints, slices and index tensors. The value is a number or has x's dtype. Only x's memory and
     version may change. Values for a mask must be few and outside of x's memory, since NumPy does not check overlaps there.
@@ -390,10 +395,13 @@ def _set_plainly(x, key, value) -> bool:
             if at is None:
                 return False
             m.run(a.__setitem__, at, v)
-    except (IndexError, ValueError):       # the general path raises the error
+    except (IndexError, ValueError) as error:       # the general path raises the error
+        if is_again:
+            raise
+        raise_interrupt(error, _set_plainly, wrap(a.copy()), key, value, True)
         return False
     except RuntimeError as error:
-        if not is_entered(error):
+        if not is_reentry(error):
             raise
         return False
     wrote_plainly(x, "__setitem__")

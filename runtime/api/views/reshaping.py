@@ -6,6 +6,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import DimError, DTypeError, ShapeError, in_words_of
+from ....ir.interrupts import raise_interrupt
 from ....ir.opdef.aval import broadcast_shapes, canonical_dim, integers
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
@@ -29,9 +30,14 @@ def sizes_of(sizes) -> tuple:
         if not (isinstance(one, Tensor) and one.ndim == 0):
             sizes = one
     try:
-        return tuple([n if n.__class__ is int else n.__index__() for n in sizes])
-    except (TypeError, AttributeError):
+        return _whole_numbers(sizes)
+    except (TypeError, AttributeError) as error:
+        raise_interrupt(error, _whole_numbers, sizes)
         raise DTypeError(f"sizes must be integers, got {sizes!r}") from None
+
+
+def _whole_numbers(sizes) -> tuple:
+    return tuple([n if n.__class__ is int else n.__index__() for n in sizes])
 
 
 def canonical_order(dims, ndim: int) -> tuple:
@@ -102,7 +108,8 @@ def require_view(a, shape):
         return
     try:
         np.reshape(a, shape, copy=False)
-    except ValueError:
+    except ValueError as error:
+        raise_interrupt(error, np.reshape, a, shape, copy=False)
         raise ShapeError(f"view of shape {list(shape)} does not fit the strides of this tensor of shape {list(a.shape)} (a "
                          "dimension would span memory that is not adjacent); use reshape(), which copies where "
                          "needed") from None

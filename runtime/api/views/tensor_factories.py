@@ -11,6 +11,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.dim_order import inverse
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.interrupts import raise_interrupt
 from ....ir.lazy import lazy
 from ....ir.opdef.aval import integers
 from ....ir.opdef.param_checks import check_sizes
@@ -273,9 +274,11 @@ def from_numpy(ndarray):
 @api(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """Return a tensor over the memory of an object with the buffer protocol."""
+    kind = dt.as_dtype(dtype).np
     try:
-        a = np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset)
+        a = np.frombuffer(buffer, kind, count, offset)
     except ValueError as e:
+        raise_interrupt(e, np.frombuffer, buffer, kind, count, offset)
         raise ArgumentError(f"frombuffer(dtype={dt.as_dtype(dtype)}, count={count}, offset={offset}): {e}") from None
     t = _lent(tensor_protocols.aligned(a, "frombuffer"))
     return t.requires_grad_() if requires_grad else t

@@ -78,6 +78,12 @@ def _cached_entry(make, *how):
     return make(*how)
 
 
+def is_plain(array) -> bool:
+    """Return whether entries take an array as it is: in C order, aligned and writable. A TypeError of a call with such arrays
+    alone came from outside."""
+    return type(array) is np.ndarray and array.flags.carray
+
+
 def address_of(array: np.ndarray) -> int:
     """Return the address of an array's data; an eighth of the cost of `array.ctypes.data`."""
     return _POINTER_AT(id(array) + native.ARRAY_DATA).value or 0 if fast_calls() else array.ctypes.data

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....ir.errors import ShapeError
+from ....ir.interrupts import raise_interrupt
 from ....ir.ops.linalg.products import unequal_inner_sizes
 from ....passes.codegen.llvm.contract import gemm as codegen
 from ..calls.step_list import At, NativeCall, NativeStep, Own, Scratch, Table
@@ -90,6 +91,7 @@ def result_shape(a: tuple, b: tuple) -> tuple:
     try:
         return (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
     except ValueError as error:
+        raise_interrupt(error, np.broadcast_shapes, a[:-2], b[:-2])
         raise ShapeError(f"matmul: batch sizes do not broadcast: {list(a)} @ {list(b)}") from error
 
 

@@ -15,6 +15,7 @@ from ....ir import dim_order
 from ....ir import dtype as dt
 from ....ir.errors import GraphError, IngotError
 from ....ir.graph.graph import Builder, Value
+from ....ir.interrupts import raise_interrupt
 from ....ir.locks import new_rlock
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
@@ -25,6 +26,7 @@ from ....passes.schedule.plan_steps import Fused
 from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...core.dispatch import kernel_of
 from ...memo.call_recorder import MIN_CALLS, call_threshold
+from ..calls.call import is_plain
 from ..loops import copies
 from . import machine_passes, program
 
@@ -93,7 +95,8 @@ class Compiled:
         kind = tuple(key)
         try:
             found = self._calls.get(kind)
-        except TypeError:       # a parameter that cannot be a key
+        except TypeError as error:      # a parameter that cannot be a key
+            raise_interrupt(error, hash, kind)
             return None
         if found is None or found.__class__ is int:
             return None if calls is None else self._count(kind, found or 0, calls, args, params)
@@ -368,8 +371,10 @@ def _fast_caller(general, entry, address, arenas, make, shapes):
         arena, out = take(), make(shape, dtype)
         try:
             entry(address, arena, *args, out)
-        except TypeError:       # an operand that native code takes only as a copy
-            return general(args)
+        except TypeError:
+            if all(map(is_plain, args)):
+                raise
+            return general(args)        # it copies
         give(arena)
         return out
 
@@ -387,10 +392,12 @@ def _writer(compiled):
     def into(args, out) -> bool:
         if out.shape != shape or out.dtype != dtype:
             return False
-        arena = arenas.take()
+        arena, arrays = arenas.take(), [*[a for a in args if a.__class__ is np.ndarray], out]
         try:
-            entry(address, arena, *[a for a in args if a.__class__ is np.ndarray], out)
-        except TypeError:       # an operand that native code takes only as a copy
+            entry(address, arena, *arrays)
+        except TypeError:
+            if all(map(is_plain, arrays)):
+                raise
             return False
         finally:
             arenas.give(arena)

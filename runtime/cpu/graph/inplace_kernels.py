@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....ir.interrupts import is_of_call, raise_interrupt
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Composite, Op, Scalar
 from ....ir.ops.core import elementwise as ew
@@ -49,7 +50,8 @@ def _fits(out, args) -> bool:
         return True
     try:
         return np.broadcast_shapes(shape, *[a.shape for a in args if a.__class__ is np.ndarray]) == shape
-    except ValueError:          # the operator raises the error
+    except ValueError as error:         # the operator raises the error
+        raise_interrupt(error, np.broadcast_shapes, shape, *[a.shape for a in args if a.__class__ is np.ndarray])
         return False
 
 
@@ -97,7 +99,9 @@ def _scalar(op: Op):
         if by_numpy(kind, args):
             try:
                 quick(*args, out)
-            except OverflowError:       # a number that the dtype does not hold: the operator's kernel cuts it
+            except OverflowError as error:      # a number that the dtype does not hold: the operator's kernel cuts it
+                if not is_of_call(error):
+                    raise
                 return False
             return True
         return kind in compiled.kinds and compiled.write(args, out)

@@ -11,12 +11,11 @@ import numpy as np
 
 from ....ir.errors import IngotError
 from ....ir.graph.printer import format_line
-from ....ir.interrupts import is_interrupt
-from ....ir.ops.core.host_call import host_call
 from ....ir.target import host
 from ....passes.codegen.llvm.loops.strategies import STREAMING
 from ....passes.schedule.plan_steps import Fused, Run, shallow
 from ..calls import call, kernel_entry
+from ..calls.call import is_plain
 from ..calls.plan import runner
 from ..calls.step_list import ARENA, ARGUMENTS, NOWHERE, WORD, At, Base, NativeCall, NativeStep, StepList, Written, in_arena
 from ..compiler import compile
@@ -139,16 +138,16 @@ class NativeRun:
             if env[i] is None:
                 env[i] = make(shape, dtype)
         args = [env[i] for i in self.operands]
+        if self.can_fail:
+            progress.checked = self, (arena, args)
         try:
             progress.done += starmap(self.entry, ((self.address, arena, *args),))
-        except TypeError as error:
-            if is_interrupt(error):
+        except TypeError:
+            if all(map(is_plain, args)):        # so the entry took them
                 raise
             plain = self._copies(args)
             progress.pending = args[len(self.reads):], plain[len(self.reads):]
             progress.done += starmap(self.entry, ((self.address, arena, *plain),))
-            args = plain
-        self.check(arena, args)
         self.settle(env, progress)
         self.arenas.give(arena)
 
@@ -157,7 +156,12 @@ class NativeRun:
         return bool(self.updates or self.over_inputs)
 
     def settle(self, env, progress):
-        """Hand on what was computed, and drop what no later step reads; the same again after an interrupt."""
+        """Hand on what was computed, and drop what no later step reads; the same again after an interrupt. A run that found
+        wrong data has written nothing, and is not done."""
+        step, call = progress.checked
+        if step is self and self._found_fault(call[0]):
+            progress.done.pop()
+            self._fail(*call)
         if progress.pending is not None:
             self._copy_back(*progress.pending)
             progress.pending = None
@@ -169,8 +173,8 @@ class NativeRun:
     def _launch(self, arena, args):
         try:
             self.entry(self.address, arena, *args)
-        except TypeError as error:
-            if is_interrupt(error):
+        except TypeError:
+            if all(map(is_plain, args)):
                 raise
             args = self._run_on_copies(arena, args)
         self.check(arena, args)
@@ -178,8 +182,12 @@ class NativeRun:
 
     def check(self, arena, args):
         """Raise the error of a step that found wrong data in the run just made on these."""
-        if self.can_fail and arena[:WORD].view(np.int64).item():
+        if self.can_fail and self._found_fault(arena):
             self._fail(arena, args)
+
+    @staticmethod
+    def _found_fault(arena) -> bool:
+        return bool(arena[:WORD].view(np.int64).item())
 
     def _fail(self, arena, args):
         """Raise the error of the step that stopped the run, as its eager kernel does."""
@@ -204,7 +212,7 @@ class NativeRun:
 
     @staticmethod
     def _copies(args) -> list:
-        return [a if type(a) is np.ndarray and a.flags.carray else copies.in_rows(np.asarray(a)) for a in args]
+        return [a if is_plain(a) else copies.in_rows(np.asarray(a)) for a in args]
 
     @staticmethod
     def _copy_back(args, plain):
@@ -229,8 +237,8 @@ class NativeRun:
             made = [make(shape, dtype) for shape, dtype in shapes]
             try:
                 entry(address, arena, *arrays, *made)
-            except TypeError as error:
-                if is_interrupt(error):
+            except TypeError:
+                if all(map(is_plain, arrays)):
                     raise
                 self._run_on_copies(arena, [*arrays, *made])
             arenas.give(arena)
@@ -250,8 +258,8 @@ class NativeRun:
             args = [*[arrays[i] for i in reads], *made]
             try:
                 entry(address, arena, *args)
-            except TypeError as error:
-                if is_interrupt(error):
+            except TypeError:
+                if all(map(is_plain, args)):
                     raise
                 args = self._run_on_copies(arena, args)
             if can_fail and arena[:WORD].view(np.int64).item():
@@ -286,9 +294,8 @@ def call_kernel(node, kernel, arguments, params):
     except IngotError:
         raise
     except Exception as e:
-        if is_interrupt(e, of_user=node.op is host_call):
-            raise
-        raise IngotError(f"{node.op.name}{where(node)} failed in traced code: {e}") from e
+        e.add_note(f"in {node.op.name}{where(node)}, in traced code")
+        raise
 
 
 def _without_streaming(lowered, base_of):

@@ -165,7 +165,7 @@ def free_outcomes(steps):
 def _freeing_outcomes(kernel, *arguments, **params):
     result, outcomes = kernel(*arguments, **params), tls.m.results_of_hosts
     if outcomes is not None and outcomes.are_final:
-        outcomes.clear()
+        outcomes.free()
     return result
 
 

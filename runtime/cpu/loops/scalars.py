@@ -11,6 +11,7 @@ from ....ir.cached_property import cached_property
 from ....ir.dim_order import FEWEST, in_pieces
 from ....ir.dtype import FLOAT_CHARS
 from ....ir.errors import NoNumberError
+from ....ir.interrupts import raise_interrupt
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Op
 from ....ir.ops.core import elementwise as ew
@@ -270,7 +271,8 @@ def _is_large_together(a, b) -> bool:
         return False
     try:
         return math.prod(np.broadcast_shapes(a.shape, b.shape)) >= LARGE
-    except ValueError:      # NumPy raises the error
+    except ValueError as error:     # NumPy raises the error
+        raise_interrupt(error, np.broadcast_shapes, a.shape, b.shape)
         return False
 
 

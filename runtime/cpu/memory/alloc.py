@@ -7,7 +7,6 @@ waiting bytes, first empties the shelves into it. Cached memory is bounded (`set
 eighth goes back to the system at once.
 """
 
-import contextlib
 import ctypes
 import functools
 import math
@@ -19,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ....ir.dim_order import inverse
+from ....ir.errors import OutOfMemoryError
+from ....ir.interrupts import is_of_call
 from ....ir.locks import Turn, new_lock
-from .heap import Heap
+from .heap import Heap, NoRegionError
 
 SMALL_BYTES = 128 * 1024
 _DEFAULT_LIMIT = 4 << 30
@@ -88,9 +89,12 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
     state, shelf = _state, _shelf(size)
     try:
         piece = shelf.ended.pop().piece
-        state.reused += 1
-    except IndexError:
+    except IndexError as error:
+        if not is_of_call(error):
+            raise
         piece = _from_heap(shelf.size)
+    else:
+        state.reused += 1
     memory = shelf.memory_at(piece.address)
     lease = _Lease(memory, shelf.put if state.heap.taken <= state.unwatched else _give_back)
     lease.piece = piece
@@ -187,7 +191,7 @@ def _from_heap(size):
         warm = state.heap.warm
         try:
             piece = state.heap.take(size)
-        except (OSError, ValueError, OverflowError) as error:
+        except NoRegionError as error:
             piece = _second_try(size, error)
         if state.heap.warm <= warm - size:
             state.reused += 1
@@ -202,8 +206,9 @@ def _second_try(size, error):
     _state.heap.cool(0)
     try:
         return _state.heap.take(size)
-    except (OSError, ValueError, OverflowError):
-        raise MemoryError(f"no memory for an array of {size} bytes: {error}") from error
+    except NoRegionError:
+        raise OutOfMemoryError(f"no memory for an array of {size} bytes: {error}; make the tensors smaller, or free some with "
+                               "del") from error
 
 
 def _give_back(lease):
@@ -239,11 +244,15 @@ def _trim():
 def _clear_shelves():
     """Give the heap every piece that waits; the lock is held, but other threads may come and take from shelves."""
     for shelf in list(_state.shelves.values()):
-        with contextlib.suppress(IndexError):
-            while True:
-                piece = shelf.ended.pop().piece
-                del _state.leases[piece]
-                _state.heap.give(piece)
+        while True:
+            try:
+                ended = shelf.ended.pop()
+            except IndexError as error:
+                if not is_of_call(error):
+                    raise
+                break
+            del _state.leases[ended.piece]
+            _state.heap.give(ended.piece)
 
 
 def _limit() -> int:

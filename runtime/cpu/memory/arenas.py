@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 
+from ....ir.interrupts import is_of_call
 from . import alloc
 
 _MOST_FREE = 4                   # small arenas that wait for the next call
@@ -39,7 +40,9 @@ class Arenas:
             return alloc.empty(self.size, np.uint8)
         try:
             return self.free.pop()
-        except IndexError:
+        except IndexError as error:
+            if not is_of_call(error):
+                raise
             return alloc.aligned_zeros((max(self.size, 1),), np.uint8)
 
     def give(self, arena):

@@ -10,15 +10,20 @@ at each moment: `after` links the pieces of a region, and one store links or fre
 """
 
 import bisect
-import contextlib
 import ctypes
 import mmap
 import sys
 from typing import Any
 
+from ....ir.interrupts import is_of_call
+
 _LEAST_REGION = 64 << 20
 _HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
 _FORGET = getattr(mmap, "MADV_DONTNEED" if sys.platform == "linux" else "MADV_FREE", None)
+
+
+class NoRegionError(Exception):
+    """The system gives no region of a size."""
 
 
 class Region:
@@ -28,13 +33,19 @@ class Region:
 
     def __init__(self, size: int):
         self.size = size
-        if sys.platform == "win32":
-            self.memory = mmap.mmap(-1, size)
-        else:
-            self.memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        flags = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+        try:
+            self.memory = mmap.mmap(-1, size, **flags)
+        except (OSError, ValueError, OverflowError) as error:
+            if not is_of_call(error):
+                raise
+            raise NoRegionError(str(error)) from error
         if _HUGE_PAGES is not None:
-            with contextlib.suppress(OSError):            # a kernel without huge pages: the memory is as good
+            try:
                 self.memory.madvise(_HUGE_PAGES)
+            except OSError as error:        # a kernel without huge pages: the memory is as good
+                if not is_of_call(error):
+                    raise
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
 
 
@@ -53,10 +64,13 @@ class Piece:
         """Tell the system that it may have the pages after the first `keep` bytes."""
         if _FORGET is None:
             return False
-        with contextlib.suppress(OSError):
+        try:
             self.region.memory.madvise(_FORGET, self.address - self.region.address + keep, self.size - keep)
-            return True
-        return False
+        except OSError as error:
+            if not is_of_call(error):
+                raise
+            return False
+        return True
 
 
 class Heap:
@@ -179,7 +193,7 @@ class Heap:
         room = max(size, _LEAST_REGION, self.mapped)
         try:
             region = Region(room)
-        except (OSError, ValueError, OverflowError):
+        except NoRegionError:
             region, room = Region(size), size
         self.mapped += room
         piece = Piece(region, region.address, room)

@@ -10,7 +10,6 @@ from ....ir import dtype as dt
 from ....ir.errors import IngotError
 from ....ir.graph.graph import Graph, Value
 from ....ir.graph.printer import format_line
-from ....ir.interrupts import is_interrupt
 from ....ir.opdef.op import View
 from ....ir.ops.core.complex_numbers import pairs
 from ....ir.ops.core.host_call import host_call
@@ -426,8 +425,7 @@ class Called(Step):
         except IngotError:
             raise
         except Exception as e:
-            if is_interrupt(e, of_user=node.op is host_call):
-                raise
             where = f" at {format_line(node.line, full_paths=True)}" if node.line else ""
-            raise IngotError(f"{node.op.name}{where} failed on cuda:{device}: {e}") from e
+            e.add_note(f"in {node.op.name}{where}, in traced code on cuda:{device}")
+            raise
         env.update(zip(node.outputs, result if node.multi else (result,)))

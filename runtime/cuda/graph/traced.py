@@ -266,6 +266,11 @@ class BegunRun:
     def __init__(self, *how):
         self.how, self.writes = how, False
 
+    @property
+    def has_written(self) -> bool:
+        """Whether the call must not be made in another way."""
+        return self.writes
+
 
 class ReplayedGraph:
     """The device part, run repeatedly. Its host data travels in one upload."""

@@ -2,8 +2,7 @@
 
 from concurrent.futures import Future
 
-from ....ir.errors import ArgumentError
-from ....ir.interrupts import is_interrupt
+from ....ir.errors import ArgumentError, IngotError
 from ..engines.engine import as_array, flat_bytes, others
 from ..groups.process_group import Work
 from ..groups.world import member_of
@@ -76,9 +75,7 @@ class _Receipt(Work):
                 self._future.set_result([self.tensor])
             except DistTimeoutError:
                 raise
-            except Exception as e:
-                if is_interrupt(e):
-                    raise
+            except IngotError as e:
                 self._future.set_exception(e)
         return super().wait()
 

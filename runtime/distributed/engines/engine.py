@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....ir.cached_property import cached_property
-from ....ir.interrupts import is_interrupt
+from ....ir.errors import IngotError
 from ....ir.registry import Registry
 from ...cpu.memory import alloc
 from ..stores.distributed_errors import DistBackendError
@@ -75,13 +75,14 @@ class Engine(ABC):
     # Interrupts.
 
     def whole(self, work: Callable, *args) -> Any:
-        """Return `work(*args)`. After an interrupt the rank communicates no more: others would take the next messages for those
-        that are missing."""
+        """Return `work(*args)`. After any exception but ingot's own the rank communicates no more: others would take the next
+        messages for those that are missing."""
         try:
             return work(*args)
+        except IngotError:
+            raise
         except BaseException as e:
-            if is_interrupt(e, of_user=True):       # objects that are sent have code of their own
-                self.interrupt = type(e).__name__
+            self.interrupt = type(e).__name__
             raise
 
     def check(self):
