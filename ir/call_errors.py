@@ -1,8 +1,8 @@
-"""Errors of calls that do not fit a signature: they show it, and the parameter that a misspelt keyword means.
+"""Errors of calls that do not fit a signature, explained where they are raised.
 
-Python raises a bare TypeError before a frame of the called function exists. So it is the caller in ingot that explains it: a
-wrapper which the call needs for other reasons, or `explained_init` around the `__init__` of public classes. Only failed calls
-cost time.
+The caller in ingot explains the error: a wrapper which the call needs for other reasons, or `explained_init` around the
+`__init__` of public classes. So the text is right for code that catches the error, too. Calls that no frame of ingot sees are
+explained later (`ir/refused_calls.py`).
 """
 
 import inspect
@@ -12,11 +12,10 @@ from types import FunctionType
 from typing import TypeVar
 
 from .doors import door
-from .suggestions import did_you_mean
+from .refused_calls import call_error
 
 F = TypeVar("F", bound=Callable)
 _PACKAGE = __name__.partition(".")[0]
-_WIDTH = 120        # characters of a signature before its last parameters are left out
 _OF_PYTHON = "() got ", "() takes ", "() missing "
 
 
@@ -33,62 +32,6 @@ def explain_call(error: TypeError, fn, args, kwargs, name: str, also=()) -> None
     told = call_error(name, parameters, args, kwargs, also)
     if told is not None:
         error.args = told.args
-
-
-def call_error(name: str, parameters, args, kwargs, also=()) -> TypeError | None:
-    """Return the error for arguments that do not fit parameters; None if they do."""
-    problem = _problem(parameters, args, kwargs, also)
-    return TypeError(f"{name}() {problem}\n{signature_text(name, parameters)}") if problem else None
-
-
-def _problem(parameters, args, kwargs, also) -> str:
-    """Return why arguments do not fit parameters, in Python's words; empty if they do."""
-    kinds = {p.kind for p in parameters}
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        for keyword in kwargs:
-            if keyword not in named and keyword not in also:
-                return f"got an unexpected keyword argument {keyword!r}{did_you_mean(keyword, [*named, *also])}"
-    if len(args) > len(positional) and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        most = len(positional)
-        return (f"takes {'no' if not most else f'at most {most}'} positional argument{'s' * (most != 1)} but {len(args)} "
-                f"{'was' if len(args) == 1 else 'were'} given")
-    for p in positional[:len(args)]:
-        if p.name in kwargs:
-            return f"got multiple values for argument {p.name!r}"
-    missing = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-               and p.name not in kwargs and p not in positional[:len(args)]]
-    if not missing:
-        return ""
-    kind = "positional" if all(p.kind is not p.KEYWORD_ONLY for p in parameters if p.name in missing) else "keyword-only"
-    return f"missing {len(missing)} required {kind} argument{'s' * (len(missing) != 1)}: {', '.join(map(repr, missing))}"
-
-
-def signature_text(name: str, parameters) -> str:
-    """Return a signature on one line, without annotations; of a long one the first parameters."""
-    shown = _parameter_texts(parameters)
-    text = f"{name}({', '.join(shown)})"
-    while len(shown) > 1 and len(text) > _WIDTH:
-        shown.pop()
-        text = f"{name}({', '.join(shown)}, ...)"
-    return text
-
-
-def _parameter_texts(parameters) -> list:
-    shown, is_open = [], False
-    for p in parameters:
-        if p.kind is p.KEYWORD_ONLY and not is_open:
-            shown.append("*")
-        is_open = is_open or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)
-        star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
-        default = f"={p.default!r}" if p.default is not p.empty and _is_short(p.default) else ""
-        shown.append(f"{star}{p.name}{default}")
-    return shown
-
-
-def _is_short(value) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str, tuple))
 
 
 def explained(fn: F) -> F:

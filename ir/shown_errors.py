@@ -1,18 +1,20 @@
 """Errors where they are shown: uncaught ones of a program or a thread, text that another process gets, IPython.
 
 Doors (`ir/doors.py`) shorten what leaves public functions. The functions here shorten all else, for as long as it is shown.
-Debuggers that look at the error afterwards have all frames.
+Debuggers that look at the error afterwards have all frames. The module `traceback` writes what `logging`, asyncio and pytest
+show, so it explains calls that Python refused (`ir/refused_calls.py`) as well.
 """
 
 import sys
 import threading
 import traceback
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from .config import current
 from .errors import IngotError
+from .refused_calls import explain_refusal
 from .tracebacks import FULL, chain_of, entries_of, is_own, is_user, shorten, users_part
 
 
@@ -62,15 +64,46 @@ _LINES = 7      # of a worker's text: a statement that iterates a loader takes f
 
 
 def install() -> None:
-    """Shorten what `sys.excepthook` and `threading.excepthook` show, through the hooks that are set now; once."""
+    """Shorten what `sys.excepthook` and `threading.excepthook` show, through the hooks that are set now; once. Explain refused
+    calls in what `traceback` writes, and IPython if it runs."""
     if not _installed:
         _installed.append(True)
         sys.excepthook = partial(_show, sys.excepthook)
         threading.excepthook = partial(_show_of_thread, threading.excepthook)
         IngotError._render_traceback_ = property(_renderer)         # type: ignore[attr-defined]
+        traceback.TracebackException.__init__ = _explaining(traceback.TracebackException.__init__)      # type: ignore
+        shell = _shell()
+        if shell is not None:
+            shell.InteractiveTB.structured_traceback = _explaining_method(shell.InteractiveTB.structured_traceback)
 
 
 _installed: list[bool] = []
+
+
+def _explaining(init):
+    """Return the `__init__` of `TracebackException`, which first explains a refused call."""
+    @wraps(init)
+    def __init__(self, exc_type, exc_value, *args, **kwargs):
+        explain_refusal(exc_value)
+        init(self, exc_type, exc_value, *args, **kwargs)
+
+    return __init__
+
+
+def _explaining_method(method):
+    """Return the method of IPython that writes an exception, which first explains a refused call."""
+    @wraps(method)
+    def structured_traceback(etype=None, value=None, *args, **kwargs):
+        explain_refusal(value)
+        return method(etype, value, *args, **kwargs)
+
+    return structured_traceback
+
+
+def _shell() -> Any:
+    """Return the shell of IPython that runs this program, or None."""
+    get = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return None if get is None else get()
 
 
 def _show(before, kind, error, trace) -> None:
@@ -95,6 +128,6 @@ def _renderer(error: IngotError) -> Any:
 
 
 def _rendered(error, trace) -> list:
-    shell: Any = sys.modules["IPython"].get_ipython()        # type: ignore[attr-defined]
+    shell = _shell()
     with shortened(error):
         return shell.InteractiveTB.structured_traceback(type(error), error, trace, tb_offset=shell.InteractiveTB.tb_offset)

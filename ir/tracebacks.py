@@ -147,6 +147,8 @@ def left_getattr() -> None:
 
 def shorten(error: BaseException) -> None:
     """Drop ingot's frames from an exception, and from those that it came from."""
+    for explain_text in TEXTS:
+        explain_text(error)
     trace = error.__traceback__
     if trace is None or current().traceback == "full" or _is_of_another_thread(error, trace):
         return
@@ -157,6 +159,9 @@ def shorten(error: BaseException) -> None:
     came_from_ingot = _innermost_own(entries) is not None
     error.__traceback__ = users_part(trace)
     shorten_causes(error, came_from_ingot)
+
+
+TEXTS: list = []            # functions of an error that leaves ingot, or is shown: they may rewrite its text
 
 
 def _is_of_another_thread(error, trace) -> bool:

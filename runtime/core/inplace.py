@@ -64,19 +64,19 @@ def is_small(array) -> bool:
     return array.size < SMALL and array.__class__ is not DeviceArray
 
 
-def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
-    """Return fn(t, *args, **options), computed into the memory of `t` by its last operator, if that is one of `ops` and the
+def computed_into(t: Tensor, ops: tuple, fn, args, kwargs) -> Tensor:
+    """Return fn(t, *args, **kwargs), computed into the memory of `t` by its last operator, if that is one of `ops` and the
     write is safe. The result's array says whether it was. Where histories are kept, only operators do so whose gradient rule
     needs neither the old nor the new values."""
     m = tls.m
-    if m.grad and _has_history(args, options):
+    if m.grad and _has_history(args, kwargs):
         ops = tuple([op for op in ops if op.rule_is_blind])
     if not ops or m.special or not is_quiet(t, m):
-        return fn(t, *args, **options)
+        return fn(t, *args, **kwargs)
     before = m.run
     m.run = target = _Target(t._a, ops, before)
     try:
-        made = fn(t, *args, **options)
+        made = fn(t, *args, **kwargs)
     finally:
         m.run = before
     if target.wrote and made._a is not t._a and made._a.shape == t._a.shape and _is_all_of(made._a, t._a):
@@ -84,8 +84,8 @@ def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     return made
 
 
-def _has_history(args, options) -> bool:
-    for x in (*args, *options.values()) if options else args:       # noqa: SIM110  (quicker)
+def _has_history(args, kwargs) -> bool:
+    for x in (*args, *kwargs.values()) if kwargs else args:       # noqa: SIM110  (quicker)
         if isinstance(x, Tensor) and x._node is not None:
             return True
     return False

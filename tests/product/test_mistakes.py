@@ -1,5 +1,6 @@
 """Mistakes of users: the error is of its class, names what came and what is needed, and is short."""
 
+import functools
 import inspect
 import re
 import traceback
@@ -55,6 +56,148 @@ def test_a_constructor_shows_its_signature(name):
     first = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL][:1]
     assert f"{cls.__name__}() got an unexpected keyword argument 'no_such_option'" in text, text
     assert text.count("\n") == 1 and all(f"{cls.__name__}({n}" in text for n in first), text
+
+
+# A wrong keyword of a function, a method or a constructor: the message that a program prints.
+
+PUBLIC = {"ingot": ingot, "F": F, "linalg": ingot.linalg, "fft": ingot.fft, "special": ingot.special, "nn.init": nn.init,
+          "nn.utils": nn.utils, "x": ingot.ones(2, 2, dtype=ingot.complex64), "nn": nn, "optim": optim}
+TAKES_ANY = {"nn.Identity", "nn.ParameterDict",
+             "nn.utils.skip_init", "ingot.load"}        # keywords of a constructor, and `pickle_load_args`
+
+
+def _public_callables(space):
+    owner = PUBLIC[space]
+    for name in sorted(getattr(owner, "__all__", dir(owner))):
+        if name[0] != "_" and f"{space}.{name}" not in TAKES_ANY:
+            value = getattr(owner, name)
+            if space == "nn.init" and getattr(value, "__module__", "") != nn.init.__name__:     # it has no list of its names
+                continue
+            is_class = isinstance(value, type)
+            if callable(value) and is_class == (space in ("nn", "optim")) and not inspect.ismodule(value):
+                yield name, value
+
+
+def _printed(source) -> str:
+    """Return the message of the error of a call, as a program prints it."""
+    try:
+        eval(source, {**PUBLIC})
+    except TypeError as error:
+        return "".join(traceback.format_exception_only(error)).removeprefix("TypeError: ").rstrip()
+    return f"{source} raises no error"
+
+
+def _signature_in(text, name) -> str:
+    return text.rpartition("\n")[2] if f"\n{name}(" in text else ""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("space", PUBLIC)
+def test_a_wrong_keyword_lists_the_signature(space):
+    wrong, tried, suggested = [], 0, 0
+    for name, value in _public_callables(space):
+        tensors = _tensors_that_come_first(space, value)
+        text = _printed(f"{space}.{name}({tensors}no_such_option=1)")
+        refused = rf"{name}\(\) got an unexpected keyword argument 'no_such_option'(; did you mean '\w+'\?)?\n{name}\("
+        if not re.match(refused, text):
+            wrong.append(text)
+        tried += 1
+        keyword = _longest_keyword(_signature_in(text, name))
+        if keyword:
+            text = _printed(f"{space}.{name}({tensors}{keyword + keyword[-1]}=1)")
+            suggested += 1
+            if f"; did you mean {keyword!r}?" not in text:
+                wrong.append(text)
+    assert not wrong, "\n\n".join(wrong)
+    assert tried >= LEAST[space] and suggested >= tried * 0.6, (tried, suggested)
+
+
+LEAST = {"ingot": 690, "F": 130, "linalg": 40, "fft": 22, "special": 50, "nn.init": 15, "nn.utils": 16, "x": 540, "nn": 160,
+         "optim": 15}
+
+
+def _tensors_that_come_first(space, fn) -> str:
+    """Return the arguments of a function that takes any keyword: without them, it would miss one first."""
+    if space in ("nn", "optim", "x"):
+        return ""
+    if fn.__name__[-1] == "_":
+        return "x, "
+    parameters = inspect.signature(fn).parameters.values()
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return ""
+    return "x, " * sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+
+def _longest_keyword(signature) -> str | None:
+    inside = signature.partition("(")[2].rpartition(")")[0].rpartition("/")[2]
+    names = re.findall(r"(?:^|, )(\w\w+)(?==|,|$)", inside)
+    return max(names, key=len, default=None)
+
+
+@pytest.mark.parametrize("call, line", [
+    ("ingot.relu(x, inplce=True)", "relu(input, *, out=None)"),
+    ("F.relu(x, inplce=True)", "relu(input, inplace=False)"),
+    ("x.relu(x, x)", "relu(input, *, out=None)"),
+    ("(x + x).clone(memory=1)", "clone(input, *, memory_format)"),
+    ("[x][0].clone(memory=1)", "clone(input, *, memory_format)"),
+    ("nn.Identity()(x).relu(memory=1)", "relu(input, *, out=None)"),
+    ("ingot.relu(*[x], **{'memory': 1})", "relu(input, *, out=None)"),
+    ("ingot.arcsin(x, memory=1)", "arcsin(input, *, out=None)"),
+    ("ingot.clip(x, mim=1)", "clip(input, min=None, max=None, *, out=None)"),
+    ("x.clamp_(mim=1)", "clamp_(input, min=None, max=None)"),
+    ("x.clamp_(0, out=x)", "clamp_(input, min=None, max=None)"),
+    ("x.abs_(out=x)", "abs_(input)"),
+    ("F.relu_(x, inplace=True)", "relu_(input)"),
+    ("x.narrow_copy(dims=1)", "narrow_copy(input, dim, start, length)"),
+    ("x.dim(out=1)", "dim()"),
+    ("ingot.matmul(x)", "matmul(input, other, *, out=None)"),
+    ("rename(x, memory=1)", "relu(input, *, out=None)"),
+    ("holder.act(x, memory=1)", "relu(input, inplace=False)"),
+    ("nn.Linear(3, 4)(x, mask=1)", "Linear.forward(input)"),
+    ("nn.Parameter(daat=x)", "Parameter(data=None, requires_grad=True)"),
+    ("nn.Softmax2d(dim=1)", "Softmax2d()"),
+    ("(lambda fn: fn(x, memory=1))(ingot.abs)", "abs(input, *, out=None)"),
+    ("x\\\n  .abs()\\\n  .add(\n  x, alpa=1)", "add(input, other, *older, alpha=1, out=None)"),
+])
+def test_a_refused_call_is_told_by_the_name_in_the_program(call, line, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("holder = lambda: 3\nholder.act = F.relu\nrename = ingot.relu\n" + call)
+    space = {**PUBLIC}
+    with pytest.raises(TypeError) as caught:
+        exec(compile(program.read_text(), str(program), "exec"), space)
+    text = "".join(traceback.format_exception_only(caught.value)).splitlines()
+    assert line in text, text
+    assert text[0].startswith(f"TypeError: {line.partition('(')[0]}() "), text
+
+
+class Mine:
+    """Functions of a user with names of ingot's."""
+
+    def clone(self):
+        """Return nothing."""
+
+    relu = staticmethod(lambda y: y)
+
+
+def relu(y):
+    """Return nothing."""
+
+
+@pytest.mark.parametrize("call", [
+    lambda: relu(ingot.ones(2), inplace=True), lambda: Mine().clone(memory_format=1), lambda: Mine.relu(1, inplace=True),
+    lambda: [Mine()][0].clone(memory_format=1), lambda: functools.partial(relu, inplace=True)(1)])
+def test_refused_calls_of_users_functions_keep_the_text_of_python(call):
+    with pytest.raises(TypeError) as caught:
+        call()
+    before = str(caught.value)
+    assert traceback.format_exception_only(caught.value) == [f"TypeError: {before}\n"] and "\n" not in before
+
+
+def test_an_error_inside_of_ingot_is_not_told_as_the_users(monkeypatch):
+    monkeypatch.setattr("ingot.runtime.nn.functional.loss.ops.cross_entropy", lambda x: x)
+    with pytest.raises(TypeError) as caught:
+        F.cross_entropy(ingot.ones(2, 3), ingot.tensor([0, 1]))
+    assert "\ncross_entropy(" not in "".join(traceback.format_exception_only(caught.value))
 
 
 # Saved states.

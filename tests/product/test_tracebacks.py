@@ -268,7 +268,7 @@ class Net(nn.Module):
 def by_format_exc(call):
     try:
         call()
-    except IngotError:
+    except (IngotError, TypeError):
         return traceback.format_exc()
 
 
@@ -278,7 +278,7 @@ def by_logging(call):
     log.addHandler(logging.StreamHandler(text))
     try:
         call()
-    except IngotError:
+    except (IngotError, TypeError):
         log.exception("no")
     return text.getvalue()
 
@@ -366,6 +366,58 @@ def test_ipython_shows_no_frames_of_ingot(folder):
     text = run("-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner",
                written(folder, "cell", HEAD + "net = jit.trace(nn.Linear(4, 5))\nnet(x)\n"))
     assert "runtime" not in text
+
+
+# Calls that Python refused before a frame of ingot existed.
+
+REFUSED = "relu() got an unexpected keyword argument 'inplce'; did you mean 'inplace'?\nrelu(input, inplace=False)"
+KEYWORD = "import ingot\nimport ingot.nn.functional as F\nx = ingot.ones(2, 3)\n"
+
+
+def refused():
+    F.relu(ingot.ones(2, 3), inplce=True)
+
+
+@pytest.mark.parametrize("read", [by_format_exc, by_logging, by_thread, by_future, by_asyncio])
+def test_every_reader_sees_why_a_call_was_refused(read):
+    text = read(refused)
+    assert f"TypeError: {REFUSED}\n" in text, text
+
+
+def test_a_caught_error_says_why_a_call_in_a_network_was_refused():
+    class Refused(nn.Module):
+        def forward(self, x):
+            return F.relu(x, inplce=True)
+
+    for call in (Refused(), jit.trace(lambda x: F.relu(x, inplce=True)), ingot.func.grad(lambda x: F.relu(x, inplce=True))):
+        with pytest.raises(TypeError) as caught:
+            call(ingot.ones(2, 3))
+        assert REFUSED in str(caught.value)
+
+
+PROGRAMS_THAT_ARE_REFUSED = {
+    "script": ((), "F.relu(x, inplce=True)\n"),
+    "no_source": (("-c",), "F.relu(x, inplce=True)\n"),
+    "pytest": (("-m", "pytest", "-q", "-p", "no:cacheprovider"), "def test_it():\n    F.relu(x, inplce=True)\n"),
+    "ipython": (("-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner"), "F.relu(x, inplce=True)\n"),
+    "worker": ((), "import concurrent.futures as futures\ndef f():\n    F.relu(x, inplce=True)\nif __name__ == '__main__':\n"
+                   "    with futures.ProcessPoolExecutor(1) as pool:\n        pool.submit(f).result()\n"),
+    "loader": ((), "from ingot.utils.data import DataLoader\nclass D(list):\n    def __getitem__(self, i):\n"
+                   "        return F.relu(x, inplce=True)\nif __name__ == '__main__':\n"
+                   "    [*DataLoader(D([1, 2]), num_workers=1)]\n"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS_THAT_ARE_REFUSED)
+def test_programs_print_why_a_call_was_refused(folder, name):
+    if name == "ipython":
+        pytest.importorskip("IPython", reason="no dependency of the tests")
+    command, text = PROGRAMS_THAT_ARE_REFUSED[name]
+    program = KEYWORD + text if name == "no_source" else written(folder, f"test_refused_{name}", KEYWORD + text)
+    printed = run(*command, program)
+    assert "inplce" in printed
+    for line in REFUSED.splitlines():
+        assert line in printed, printed
 
 
 NAMES = ["nn.Lienar", "ingot.foo", "F.rellu", "ingot.optim.Adm", "ingot.jit.trcae", "ingot.utils.data.Datset",

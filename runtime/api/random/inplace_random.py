@@ -77,7 +77,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
 def uniform_(self, from_=0, to=1, *, generator=None, **named):
     """Fill with uniform numbers in [from, to); both parts of complex numbers."""
     low = named.pop("from", from_)
-    no_more("uniform_", named)
+    no_more(uniform_, "uniform_", named)
     if low > to:
         raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
     _floating(self, "uniform_", takes_complex=True)
@@ -103,7 +103,7 @@ def random_(self, from_=0, to=_UNSAID, *, generator=None, **named):
     """Fill with uniform integers in [from, to): random_(to), random_(from, to); by default all that the dtype holds
     exactly."""
     low = named.pop("from", from_)
-    no_more("random_", named)
+    no_more(random_, "random_", named)
     if to is _UNSAID:
         low, to = (0, low) if low else (0, None)
     to = exact_end(self.dtype) if to is None else to

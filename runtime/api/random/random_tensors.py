@@ -1,6 +1,7 @@
 """Random tensors: every function draws one key from its generator and computes the numbers from it."""
 
 import math
+from inspect import signature
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ....ir.ops.core.scan import cumsum
 from ....ir.ops.core.shape import expand, full
 from ....ir.ops.index.sort import arg_topk, argsort, searchsorted
 from ....ir.ops.math import gamma as gm
+from ....ir.refused_calls import unknown_keyword
 from ....ir.symbols.substitute import as_float, as_int
 from ...autograd.missing_rules import without_rule
 from ...core import random as streams
@@ -63,7 +65,7 @@ def _of_sizes(name, draw, doc):
             require_strided(name, layout)
         shape = requested_sizes(size, named)
         if named:
-            no_more(name, named)
+            no_more(fn, name, named)
         if device is not None:
             require(device)
         numbers = next_numbers(draw, generator, device, shape, float_dtype(dtype, takes_complex=True))
@@ -78,10 +80,10 @@ randn = _of_sizes("randn", rn.normal, "Return normal numbers of mean 0 and devia
                                       "that variance.")
 
 
-def no_more(name, named):
-    """Raise if unknown keyword arguments are left."""
+def no_more(fn, name: str, named: dict):
+    """Raise if keyword arguments are left that a function does not know. It takes any, as `from` is no name in Python."""
     if named:
-        raise DTypeError(f"{name} has no argument {next(iter(named))!r}")
+        raise unknown_keyword(name, signature(fn).parameters.values(), named)
 
 
 _MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}

@@ -17,6 +17,7 @@ from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
 from ....ir.errors import DTypeError, IngotError, NoTensorError, kind_of
 from ....ir.opdef.op import OPS, Composite
+from ....ir.refused_calls import METHODS_OF, unknown_keyword
 from ....ir.tracebacks import ARGUMENT_ERRORS, is_own_module
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
@@ -220,6 +221,7 @@ def argument_error(error: Exception, code, values: dict) -> Exception | None:
 _WRAPPED = "fn", "func", "plain"        # variables of wrappers with the function: here, in `contextlib`, in `torch_function`
 _OF_TENSORS = "input", "tensor", "self", "x", "A"         # first parameters that take a tensor alone
 ARGUMENT_ERRORS.append(argument_error)
+METHODS_OF.append(Tensor)
 
 
 def _rename_operator(error: BaseException | None, name: str) -> None:
@@ -259,6 +261,8 @@ def make_inplace(fn, name: str, ops=(), general=None):
 
     def method(self, *args, **kwargs):
         try:
+            if kwargs:
+                refuse_out(kwargs)
             return store_over(self, general(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
         except _EXPLAINED as error:
             explain(error, fn, (self, *args), kwargs, name + "_")
@@ -266,6 +270,8 @@ def make_inplace(fn, name: str, ops=(), general=None):
 
     def into(self, *args, **kwargs):
         try:
+            if kwargs:
+                refuse_out(kwargs)
             if not tls.m.special and not (copies_small and is_small(self._a)):
                 return store_over(self, computed_into(self, ops, fn, args, kwargs), (*args, *kwargs.values()), name + "_")
         except _EXPLAINED as error:
@@ -281,6 +287,10 @@ def make_inplace(fn, name: str, ops=(), general=None):
             explain(error, fn, (self,), {}, name + "_")
             raise
         return into(self, *args, **kwargs)
+
+    def refuse_out(kwargs):     # the other form has `out`
+        if "out" in kwargs:
+            raise unknown_keyword(name + "_", [p for p in signature(fn).parameters.values() if p.name != "out"], kwargs)
 
     copies_small = any("updates" in op.traits or type(op.lower) is Composite for op in ops)
     is_unary = len(ops) == 1 and ops[0].is_elementwise and type(ops[0].vjp) is tuple and len(ops[0].vjp) == 1

@@ -1,9 +1,11 @@
 """Moves and casts of whole modules: `to()`, `float()`, `cuda()`."""
 
+from inspect import signature
 from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError
+from ....ir.refused_calls import unknown_keyword
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 
@@ -70,12 +72,14 @@ class ConversionMethods:
         return self
 
 
+_TO = signature(lambda device=None, dtype=None, non_blocking=False, tensor=None, *, memory_format=None: None)
+
+
 def destination(args, kwargs):
     """Return (device, dtype) from the arguments of Module.to."""
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
-    unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
-    if unknown:
-        raise DTypeError(f"Module.to has no argument {sorted(unknown)[0]!r}")
+    if kwargs.keys() - _TO.parameters.keys():
+        raise unknown_keyword("to", _TO.parameters.values(), kwargs)
     for a in (*args, *([kwargs["tensor"]] if "tensor" in kwargs else ())):
         if isinstance(a, Tensor):
             device, dtype = a.device, a.dtype

@@ -4,6 +4,7 @@ from types import FunctionType
 
 from ....ir.doors import door_of_getattr, give_methods_doors
 from ....ir.errors import ArgumentError, DTypeError, IngotError
+from ....ir.refused_calls import call_error
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 from ...foreach import lists
@@ -62,7 +63,9 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def __init__(self, *args, **kwargs):
         if (args or kwargs) and not self.call_super_init:
-            raise DTypeError(f"{type(self).__name__}.__init__ passed arguments on that Module does not take: "
+            kind = type(self)
+            refused = call_error(kind.__name__, (), args, kwargs) if kind.__init__ is Module.__init__ else None
+            raise refused or DTypeError(f"{kind.__name__}.__init__ passed arguments on that Module does not take: "
                              f"{[*map(repr, args), *kwargs]}")
         self.__dict__.update(_tables())
         if self.call_super_init:

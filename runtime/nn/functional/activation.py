@@ -1,11 +1,14 @@
 """Activation functions."""
 
+from inspect import signature
+
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.nn import activations as ops
 from ....ir.ops.nn import gated_units
+from ....ir.refused_calls import unknown_keyword
 from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float
 from ...api.math.clamp import clamp
@@ -219,9 +222,15 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 def _in_place(fn):
     def method(input, *args, **kwargs):
+        if "inplace" in kwargs:
+            raise unknown_keyword(name, shown, kwargs)
         return fn(input, *args, **kwargs, inplace=True)
 
-    method.__name__ = method.__qualname__ = fn.__name__ + "_"
+    name = fn.__name__ + "_"
+    method.__name__ = method.__qualname__ = name
+    own = signature(fn)
+    shown = [p for p in own.parameters.values() if p.name != "inplace"]
+    method.__signature__ = own.replace(parameters=shown)         # type: ignore[attr-defined]
     method.__doc__ = f"Apply {fn.__name__}() in place."
     return method
 

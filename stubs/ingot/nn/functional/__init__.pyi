@@ -84,7 +84,7 @@ def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _T
     """Return binary_cross_entropy(sigmoid(input), target), without overflow."""
 def celu(input: _Tensor, alpha: _Tensor | _b.complex = 1.0, inplace: _b.bool = False) -> _Tensor:
     """Return max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
-def celu_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def celu_(input: _Tensor, alpha: _Tensor | _b.complex = 1.0) -> _Tensor:
     """Apply celu() in place."""
 def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _t.Any = 0,
                           size_average: _b.bool | None = None, reduce: _t.Any = None,
@@ -108,7 +108,7 @@ def dropout3d(input: _Tensor, p: _b.float = 0.5, training: _b.bool = True, inpla
     """Drop whole channels of inputs (N, C, D, H, W) or (C, D, H, W)."""
 def elu(input: _Tensor, alpha: _Tensor | _b.complex = 1.0, inplace: _b.bool = False) -> _Tensor:
     """Return x above 0, alpha * (exp(x) - 1) below."""
-def elu_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def elu_(input: _Tensor, alpha: _Tensor | _b.complex = 1.0) -> _Tensor:
     """Apply elu() in place."""
 def embedding(input: _Tensor, weight: _Tensor, padding_idx: _b.int | None = None,
               max_norm: _b.float | None = None, norm_type: _b.float = 2.0, scale_grad_by_freq: _b.bool = False,
@@ -176,7 +176,7 @@ def hardswish(input: _Tensor, inplace: _b.bool = False) -> _Tensor:
     """Return x * hardsigmoid(x)."""
 def hardtanh(input: _Tensor, min_val: _b.float = -1.0, max_val: _b.float = 1.0, inplace: _b.bool = False) -> _Tensor:
     """Return x limited to [min_val, max_val]."""
-def hardtanh_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def hardtanh_(input: _Tensor, min_val: _b.float = -1.0, max_val: _b.float = 1.0) -> _Tensor:
     """Apply hardtanh() in place."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: _b.float = 1.0,
                          size_average: _b.bool | None = None, reduce: _t.Any = None, reduction: _b.str = 'mean') -> _Tensor:
@@ -201,7 +201,7 @@ def l1_loss(input: _Tensor, target: _Tensor, size_average: _b.bool | None = None
     """Return |input - target|."""
 def leaky_relu(input: _Tensor, negative_slope: _b.float = 0.01, inplace: _b.bool = False) -> _Tensor:
     """Return x above 0, negative_slope * x below."""
-def leaky_relu_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def leaky_relu_(input: _Tensor, negative_slope: _b.float = 0.01) -> _Tensor:
     """Apply leaky_relu() in place."""
 def linear(input: _Tensor, weight: _Tensor, bias: _t.Any = None, *,
            out: _Tensor | _c.Sequence[_Tensor] | None = None) -> _Tensor:
@@ -333,12 +333,13 @@ def relu(input: _Tensor, inplace: _b.bool = False) -> _Tensor:
     """Return max(x, 0)."""
 def relu6(input: _Tensor, inplace: _b.bool = False) -> _Tensor:
     """Return min(max(x, 0), 6)."""
-def relu_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def relu_(input: _Tensor) -> _Tensor:
     """Apply relu() in place."""
 def rrelu(input: _Tensor, lower: _b.float = 0.125, upper: _b.float = 0.3333333333333333,
           training: _b.bool = False, inplace: _b.bool = False) -> _Tensor:
     """Apply leaky_relu with a random slope per element from [lower, upper) in training, else with their mean."""
-def rrelu_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def rrelu_(input: _Tensor, lower: _b.float = 0.125, upper: _b.float = 0.3333333333333333,
+           training: _b.bool = False) -> _Tensor:
     """Apply rrelu() in place."""
 def scaled_dot_product_attention(query: _Tensor, key: _Tensor, value: _Tensor | _b.complex,
                                  attn_mask: _Tensor | None = None, dropout_p: _b.float = 0.0,
@@ -347,7 +348,7 @@ def scaled_dot_product_attention(query: _Tensor, key: _Tensor, value: _Tensor | 
     """Return softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
 def selu(input: _Tensor, inplace: _b.bool = False) -> _Tensor:
     """Apply elu with the constants that keep mean and variance."""
-def selu_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def selu_(input: _Tensor) -> _Tensor:
     """Apply selu() in place."""
 def sigmoid(input: _Tensor) -> _Tensor:
     """Return 1 / (1 + exp(-x))."""
@@ -379,7 +380,7 @@ def tanhshrink(input: _Tensor) -> _Tensor:
     """Return x - tanh(x)."""
 def threshold(input: _Tensor, threshold: _t.Any, value: _Tensor | _b.complex, inplace: _b.bool = False) -> _Tensor:
     """Return x above the threshold, else value."""
-def threshold_(input: _Tensor, *args: _t.Any, **kwargs: _t.Any) -> _Tensor:
+def threshold_(input: _Tensor, threshold: _t.Any, value: _Tensor | _b.complex) -> _Tensor:
     """Apply threshold() in place."""
 def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: _b.float = 1.0,
                         p: _t.Any = 2, eps: _b.float = 1e-06, swap: _b.bool = False,
