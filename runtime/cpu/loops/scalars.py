@@ -53,7 +53,7 @@ class ScalarKernels:
 
     def __init__(self, op: Op):
         self.name = op.lower.fn or op.name
-        self.of_integers = "takes_integral" in op.traits
+        self.of_integers = not op.traits.isdisjoint(("takes_integer", "takes_integral"))
         self.by_dtypes: dict = {}
         self.alike: dict = {}       # by one dtype: kernels of one array, or of two large ones (`Elementwise.two`)
 

@@ -158,5 +158,32 @@ def test_dtypes_that_an_operator_does_not_take(name, rest, dtype):
     for shape in ((7,), (200, 300)):
         x = drawn(shape, dtype)
         for _ in range(3):
-            with pytest.raises(ingot.IngotError, match=f"{name} does not take {dtype} "):
+            with pytest.raises(ingot.IngotError, match=f"^{name}_ does not take {dtype} "):
                 getattr(x, name + "_")(*filled(rest, shape, dtype))
+
+
+# Every function in place takes the dtypes that the other form takes.
+
+DTYPES = [ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64, ingot.int32, ingot.uint8, ingot.bool,
+          ingot.complex64]
+ALL = [name for name in sorted(dir(ingot)) if name[0] != "_" and name[-1] == "_" and callable(getattr(ingot, name[:-1], None))]
+
+
+def _outcome(fn, x, rest):
+    try:
+        return fn(x, *rest)
+    except Exception as error:
+        return error
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ALL)
+def test_the_form_in_place_refuses_what_the_other_form_refuses(name):
+    for d in DTYPES:
+        for rest in [(), *[(ingot.ones(6, dtype=e),) for e in DTYPES]]:
+            out = _outcome(getattr(ingot, name[:-1]), ingot.ones(6, dtype=d), rest)
+            into = _outcome(getattr(ingot, name), ingot.ones(6, dtype=d), rest)
+            if isinstance(out, Exception):
+                assert type(into) is type(out), (d, rest, out, into)
+            elif ingot.can_cast(out.dtype, d):
+                assert not isinstance(into, Exception), (d, rest, out, into)
