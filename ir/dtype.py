@@ -184,7 +184,7 @@ def as_dtype(d) -> DType:
         return _PYTHON[d]
     try:
         return from_numpy(np.dtype(d))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:        # (of an object with a `dtype`, as a tensor has)
         raise_interrupt(error, np.dtype, d)
         raise DTypeError(f"expected a dtype, got {d!r}{did_you_mean(d, BY_NAME)}") from None
 

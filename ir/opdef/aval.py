@@ -153,6 +153,14 @@ def _indices(numbers) -> tuple:
     return tuple([n if isinstance(n, int) else operator.index(n) for n in numbers])
 
 
+def one_integer(number, what: str) -> int:
+    """Return an integer of any kind as an int."""
+    found = integers(number, what)
+    if len(found) != 1:         # an empty tensor is an empty sequence
+        raise DTypeError(f"{what} must be one integer, got {len(found)}: {number!r}")
+    return found[0]
+
+
 def canonical_dims(dims, ndim: int) -> tuple:
     """Return `dims` (an int, a sequence, or None for all) as a sorted tuple without repeats."""
     if dims is None:

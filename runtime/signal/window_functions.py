@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.opdef.aval import integers
+from ...ir.opdef.aval import one_integer
 from ...ir.ops.core import elementwise as ew
 from ...ir.ops.math import bessel
 from ...ir.symbols.substitute import as_float
@@ -23,7 +23,7 @@ def window(name, values, length, periodic, dtype, device, requires_grad, pin_mem
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not d.is_floating_point:
         raise DTypeError(f"{name} makes floating point tensors, got dtype={d.name}")
-    length, = integers(length, f"the length of {name}")
+    length = one_integer(length, f"the length of {name}")
     if length < 0:
         raise ArgumentError(f"{name} takes a number of points of at least 0, got {length}")
     if length < 2:

@@ -3,7 +3,7 @@
 import math
 
 from ...ir.errors import ArgumentError
-from ...ir.opdef.aval import integers
+from ...ir.opdef.aval import one_integer
 from ...ir.ops.core import elementwise as ew
 from ..api.register.layouts import strided
 from ..core.tensor import Tensor
@@ -17,7 +17,7 @@ def _window(name, values, M, sym, dtype, layout, device, requires_grad) -> Tenso
     """Return a window: values(positions, last position of a symmetric one)."""
     if layout != strided:
         raise ArgumentError(f"{name} makes strided tensors, got layout={layout!r}")
-    M, = integers(M, "M")
+    M = one_integer(M, "M")
     return window(name, values, M, not sym, dtype, device, requires_grad)
 
 

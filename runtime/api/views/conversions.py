@@ -162,17 +162,22 @@ def copy_(self, src, non_blocking=False):
     return write(self, src, "copy_", foreign=True)
 
 
+def _check_one_value(name: str, value):
+    if isinstance(value, Tensor) and value.ndim:
+        raise DTypeError(f"{name} takes a number or a 0-d tensor, got a tensor of shape {list(value.shape)}")
+
+
 @api(function=False)
 def fill_(self, value):
     """Write one value to all elements."""
-    if isinstance(value, Tensor) and value.ndim:
-        raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {list(value.shape)}")
+    _check_one_value("fill_", value)
     return write(self, value, "fill_", foreign=True)
 
 
 @api(method=False)
 def fill(input, value):
     """Return a copy with one value in all elements."""
+    _check_one_value("fill", value)
     if not isinstance(value, Tensor):
         value = filled(input, (), value, input.dtype)
     return assign_view(input, sh.expand(to(value, input.dtype), shape=shape_of(input)), chain=())

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ....ir.opdef.aval import broadcast_shapes, canonical_dim, integers
+from ....ir.opdef.aval import broadcast_shapes, canonical_dim, one_integer
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import scan as sc
 from ....ir.ops.core import shape as sh
@@ -373,7 +373,7 @@ def one_hot(tensor, num_classes=-1):
     """Return rows of zeros with a one at each index."""
     if tensor.dtype is not dt.int64:
         raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype.name}")
-    num_classes, = integers(num_classes, "num_classes")
+    num_classes = one_integer(num_classes, "num_classes")
     if numel_of(tensor) == 0 and num_classes <= 0:
         raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
     if num_classes == -1:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
-from ....ir.opdef.aval import canonical_dim, integers
+from ....ir.opdef.aval import canonical_dim, integers, one_integer
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
@@ -224,7 +224,7 @@ def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 @api(memoised=True)
 def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
-    chunks, = integers(chunks, "chunks")
+    chunks = one_integer(chunks, "chunks")
     if chunks < 1:
         raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
     d = canonical_dim(dim, input.ndim)
