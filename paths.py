@@ -13,6 +13,7 @@ from types import ModuleType
 
 from .ir.doors import door, give_doors
 from .ir.suggestions import UnknownModule, UnknownName, unknown_name
+from .runtime.api.register.register import give_named_doors
 
 PUBLIC = {
     "__config__": "runtime.namespaces.build_config",
@@ -250,6 +251,9 @@ PRIVATE: dict[str, str] = {}      # filled by `as_torch`
 _FILES = ChainMap(PUBLIC, PRIVATE)
 _PREFIX = __package__ + "."
 _REAL = frozenset(PUBLIC.values())
+# Modules of functions that name themselves in errors of what they call. `autograd.grad` must not: gradients of other calls
+# fail in it.
+_OF_TENSORS = frozenset((PUBLIC["fft"], PUBLIC["linalg"], PUBLIC["special"], "runtime.nn.functional"))
 _opened: set[str] = set()       # names of modules whose functions have doors
 
 
@@ -289,6 +293,8 @@ def _open(module) -> None:
     if module.__name__ in _opened:
         return
     _opened.add(module.__name__)
+    if module.__name__.removeprefix(_PREFIX) in _OF_TENSORS:
+        give_named_doors({name: getattr(module, name) for name in module.__all__})
     give_doors(vars(module))
     below = module.__name__ + "."
     for value in [*vars(module).values()]:

@@ -15,6 +15,7 @@ Tracebacks are then shortened where they are shown (`ir/shown_errors.py`).
 import dis
 import sys
 import types
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -106,6 +107,8 @@ _WITHOUT = frozenset(("__getattr__", "__getattribute__", "__del__"))        # `h
 def with_door(code: types.CodeType, leaving=left, explaining=explain) -> types.CodeType:
     """Return code with a handler around the whole of it; the code itself if it is a generator's, or has a handler."""
     constants, flags = code.co_consts, code.co_flags
+    if type(leaving) is Leaving and left in constants:      # a module that imports the function gave it a door without a name
+        return code.replace(co_consts=tuple([leaving if c is left else c for c in constants]))
     if has_door(code) or flags & _GENERATORS or len(constants) > 254 or sys.version_info[:2] > _LAST_KNOWN:
         return code
     constants = tuple([with_door(c) if type(c) is types.CodeType and _is_function(c) else c for c in constants])
@@ -118,6 +121,11 @@ def with_door(code: types.CodeType, leaving=left, explaining=explain) -> types.C
         co_linetable=code.co_linetable + after,
         co_exceptiontable=(_covered(table, end) if table else _entry(0, end, end, 0))
         + b"".join([_entry(end + start, length, end + target, depth) for start, length, target, depth in ranges]))
+
+
+def leaving_of(fn) -> Callable:
+    """Return the call in the door of a function."""
+    return next((c for c in fn.__code__.co_consts if type(c) is Leaving), left)
 
 
 def has_door(code: types.CodeType) -> bool:

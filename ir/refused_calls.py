@@ -138,6 +138,17 @@ def explain_refusal(error: BaseException | None) -> None:
 TEXTS.append(explain_refusal)
 
 
+def name_in_program(error: BaseException, name: str) -> str:
+    """Return the name by which the program called the function that an error is leaving, whose name is `name`."""
+    try:
+        trace = error.__traceback__
+        frame = outer_frame(trace.tb_frame.f_back)      # type: ignore[union-attr]
+        callee = None if frame is None or is_own(frame) else _called((frame, frame.f_lasti), None)
+        return name if callee is None or callee[0].__name__ != name else callee[1]
+    except Exception:       # (as above)
+        return name
+
+
 def _explained(problem: str, fn, name: str) -> str:
     """Return the text for Python's words on a call of `fn`, which the user called by `name`."""
     parameters = _parameters(fn)

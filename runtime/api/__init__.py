@@ -17,7 +17,7 @@ from .math import clamp, elementwise, matrix_products, python_operators, reducti
 from .register import modes_and_constants
 from .register.lazy_method_names import NAMES
 from .register.lazy_methods import LateMethod, stand_for
-from .register.register import FUNCTIONS
+from .register.register import FUNCTIONS, give_named_doors
 from .tensor_classes import absent_methods, subclasses
 from .views import conversions, indexing, ranges, reshaping, tensor_factories
 
@@ -53,6 +53,7 @@ def load_rest() -> bool:
         missing = [n for n in LATE if f"{_RUNTIME}.{n}" not in sys.modules]
         for name in missing:
             importlib.import_module(f"{_RUNTIME}.{name}")
+        give_named_doors(FUNCTIONS)
         give_doors(FUNCTIONS)
         _loaded = True
     return bool(missing)
@@ -62,11 +63,13 @@ def load_twins() -> None:
     """Load the functions that the top level shares with `nn.functional`."""
     if TWINS not in sys.modules:        # `hasattr` of a missing name asks each time
         importlib.import_module(TWINS)
+        give_named_doors(FUNCTIONS)
         give_doors(FUNCTIONS)
 
 
 for _name in NAMES:
     stand_for(_name, load_rest)
 FUNCTIONS.late = (load_rest, load_twins)
+give_named_doors(FUNCTIONS)
 give_doors(FUNCTIONS)
 give_methods_doors(Tensor)

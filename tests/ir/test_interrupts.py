@@ -101,7 +101,8 @@ ROOMS_THAT_RUN = (      # whose functions run in calls of users' programs, again
     "runtime/cpu/memory", "runtime/cpu/gemm", "runtime/cpu/conv", "runtime/cpu/nn", "runtime/cpu/index", "jit/bytecode",
     "jit/guards", "jit/host", "jit/proxies", "jit/python_state", "jit/recorder", "jit/replay", "jit/side_effects",
     "jit/tracing")
-ASKS = {"raise_interrupt", "is_of_call", "is_plain", "_is_plain", "is_reentry", "after_failure", "after_short_path", "call_inside"}
+ASKS = {"raise_interrupt", "is_of_call", "is_plain", "_is_plain", "is_reentry", "after_failure", "after_short_path",
+        "call_inside"}
 GO_ON = {       # handlers that ask nothing, and why
     "runtime/core/dispatch.py after_failure": "keeps the exception, and asks behind the handler",
     "runtime/autograd/grad_mode.py steps": "the end of a generator",

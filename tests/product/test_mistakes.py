@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import random
 import re
 import traceback
 
@@ -15,6 +16,7 @@ from ingot.ir.errors import IngotError
 from ingot.nn import functional as F
 from ingot.utils import data
 from mistakes import MISTAKES
+from seeds import seeds
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -271,6 +273,55 @@ def _wrong_calls():
     return [((a, b), {}), ((n, n), {}), ((z, z), {}), ((a, d), {}), ((e, e), {}), ((c, a), {}), (((a, b), 5), {}),
             ((a, "x"), {}), ((a, (7, 9)), {}), ((a, b, n), {}), ((a, 0, b), {}), ((a, 5, n, b), {}), ((b, (5, 6), (1,)), {}),
             ((b, b, a), {}), ((b,), {}), ((c,), {}), ((a,), {"dim": 9}), ((a, a), {"reduction": "men"})]
+
+
+# Errors that arise inside a function name the function that the program called.
+
+NOT_NAMED = {"ingot.get_autocast_dtype", "ingot.is_autocast_available",    # they speak of `autocast`, which takes the argument
+             "ingot.gru_cell", "ingot.lstm_cell", "ingot.rnn_relu_cell", "ingot.rnn_tanh_cell",     # of their modules
+             "ingot.lobpcg", "ingot.empty_strided",     # of `finfo`, and of `len()` of a tensor in place of a size
+             "ingot.embedding_renorm_"}                 # of a value of the index, as in replays
+
+
+def _arguments():
+    """Return operands that few functions take in all places: of many shapes and dtypes."""
+    x, y = ingot.ones(2, 3), ingot.ones(2, 3, 4, 5)
+    return {"i": x.long(), "x": x, "c": x.to(ingot.complex64), "b": x > 0, "y": y, "yi": y.long(), "n": ingot.ones(()),
+            "e": ingot.ones(0, 3), "z": ingot.ones(3, 4, 5), "zi": ingot.ones(3, 4, 5).long()}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", seeds(1, 8))
+@pytest.mark.parametrize("space", ["ingot", "F", "linalg", "fft", "special"])
+def test_an_error_names_the_function_that_was_called(space, seed):
+    operands, unnamed, refused = _arguments(), set(), set()
+    for name, fn in _public_callables(space):
+        if name.startswith(LEFT_OUT) or f"{space}.{name}" in NOT_NAMED or not inspect.isfunction(fn):
+            continue
+        draw = random.Random(f"{seed} {name}")
+        required = [p for p in inspect.signature(fn).parameters.values()
+                    if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        for _ in range(12):
+            arguments = [draw.choice([*operands]) for _ in required] + draw.choice([[], [], ["3"]])
+            call = f"{space}.{name}({', '.join(arguments)})"
+            try:
+                eval(call, {**PUBLIC, **operands})
+            except IngotError as error:
+                refused.add(name)
+                if name.strip("_") not in str(error) and not error.is_of_values:
+                    unnamed.add(f"{call}: {error}")
+            except (TypeError, ValueError, IndexError, RuntimeError):       # of Python: a tensor in place of a list
+                pass
+    assert not unnamed, "\n".join(sorted(unnamed))
+    assert len(refused) > 15, refused
+
+
+def test_a_hint_names_no_argument_that_the_function_lacks():
+    ints = ingot.ones(2, 3).long()
+    with pytest.raises(IngotError, match=r"^mse_loss takes floating point types, got int64\[2, 3\]; cast with \.to\(\)$"):
+        F.mse_loss(ints, ints)
+    with pytest.raises(IngotError, match=r"^mean takes .* or pass dtype=$"):
+        ints.mean()
 
 
 # Values that are no tensor, as the first argument of every function.

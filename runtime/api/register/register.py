@@ -15,9 +15,9 @@ import numpy as np
 from ....ir.call_errors import explain_call
 from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
-from ....ir.errors import DTypeError, IngotError, NoTensorError, kind_of
+from ....ir.errors import ArgumentError, DimError, DTypeError, IngotError, NoTensorError, ShapeError, kind_of
 from ....ir.opdef.op import OPS, Composite
-from ....ir.refused_calls import METHODS_OF, unknown_keyword
+from ....ir.refused_calls import METHODS_OF, name_in_program, unknown_keyword
 from ....ir.tracebacks import ARGUMENT_ERRORS, is_own_module
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
@@ -73,7 +73,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
         wants_check = _has_several_parameters(fn.__code__) if checked is None else checked
         general = renamed(fn, keywords or {}, wants_check or memoised or sees is not None)
         public_function = memoise(general) if memoised else general if sees is None else viewing(sees, general)
-        door(public_function, Leaving(_rename_operator, name or fn.__name__))
+        door(public_function, naming(fn, name))
         if function and (is_generated or public_function is not fn):
             _public_under(public_function, name or fn.__name__)
         for public in (name or fn.__name__, *names):
@@ -84,7 +84,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
                 writing = make_inplace(general, public, ops, public_function if memoised else general)
-                door(writing, Leaving(_rename_operator, writing.__name__))
+                door(writing, naming(writing))
                 put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -224,24 +224,56 @@ ARGUMENT_ERRORS.append(argument_error)
 METHODS_OF.append(Tensor)
 
 
-def _rename_operator(error: BaseException | None, name: str) -> None:
-    """Put the name of a public function in place of the operator's at the start of a message. Errors that passed through code
-    of users, or that a device found later, speak of another call. Those of values keep the name, as in replays."""
+def naming(fn, name: str | None = None) -> Leaving:
+    """Return the call in the door of a public function that puts its name into errors of what it calls."""
+    name = name or fn.__name__
+    _NAMES.add(name)
+    return Leaving(_name_function, name)
+
+
+def give_named_doors(functions: dict) -> None:
+    """Give doors to public functions, by name, that put their names into errors of what they call."""
+    for public, fn in functions.items():
+        if type(fn) is FunctionType:
+            door(fn, naming(fn))
+            if public != fn.__name__:
+                _ALIASED.add(fn.__name__)
+
+
+_NAMES: set[str] = set()        # of public functions that name themselves
+_ALIASED: set[str] = set()      # names of functions that have further ones: `sub` is `subtract`, too
+
+
+def _name_function(error: BaseException | None, name: str) -> None:
+    """Start a message with the name of a public function, in place of that of an operator or function that this one calls.
+
+    Errors that passed through code of users, or that a device found later, speak of another call. Those of values keep the
+    name, as in replays.
+    """
     if not isinstance(error, IngotError) or error.is_of_earlier_call or error.is_of_values:
         return
     text = str(error)
     operator = _OF_OPERATOR.match(text)
-    if operator is None or operator[1] == name or operator[1] not in OPS or not error.args:
+    name = name_in_program(error, name) if name in _ALIASED else name
+    called = None if operator is None else operator[1]
+    if called == name or not error.args or (called is not None and called not in OPS and called not in _NAMES):
+        return
+    if called is None and (name in text or not isinstance(error, _OF_ARGUMENTS)):
         return
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _FACE:
             return
         trace = trace.tb_next
-    error.args = (name + text[operator.end(1):], *error.args[1:])
+    text = f": {text}" if operator is None else text[operator.end(1):]
+    if _WITH_DTYPE in text and "dtype" not in signature(dict.get(FUNCTIONS, name, naming)).parameters:
+        text = text.replace(_WITH_DTYPE, "")        # `mse_loss` calls `mean`, which takes one
+    error.args = (name + text, *error.args[1:])
 
 
-_OF_OPERATOR = re.compile(r"(\w+)(?=: | of | takes | along |\()")
+_OF_OPERATOR = re.compile(r"(\w+)(?=: | of | takes | does not take | needs | with | along |\()")
+_OF_ARGUMENTS = ArgumentError, DimError, DTypeError, ShapeError
+_WITH_DTYPE = " or pass dtype="
 
 
 def no_tensor(name, argument, x):

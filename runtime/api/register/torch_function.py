@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from ....ir.blocks import block
-from ....ir.doors import with_door
+from ....ir.doors import leaving_of, with_door
 from ....ir.errors import DTypeError
 from ....ir.locks import new_rlock
 from ...core.tensor import Tensor
@@ -321,7 +321,7 @@ def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
     code = _looking_code(text, len(fn.__code__.co_freevars))
     means = {"kinds": KINDS, "plain": plain, "ask": _ask, "function": function or fn}
     return with_door(code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
-                                  co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname))
+                                  co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname), leaving_of(fn))
 
 
 def start() -> None:

@@ -316,7 +316,7 @@ def where(x):
 def test_values_equal_to_ints_are_no_keys_of_views(int_, like):
     x = ingot.randn(3, 4)
     see = ingot.permute if type(int_) is tuple else ingot.unsqueeze
-    outcomes = [outcome_or_error(see.__wrapped__, x, like), repeat(see, x, int_), outcome_or_error(see, x, like)]
+    outcomes = [outcome_or_error(without_memo(see), x, like), repeat(see, x, int_), outcome_or_error(see, x, like)]
     assert outcomes[0] == outcomes[2]
 
 
