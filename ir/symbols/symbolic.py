@@ -323,8 +323,8 @@ MATH = {name: getattr(math, name) for name in (
 
 def source_of(x) -> str:
     """Return a number as Python text over the names of its scope."""
-    if type(x) is SymInt:
-        return f"({x.text})"
+    if type(x) is SymInt:       # past `__getattr__`, which would take an AttributeError that interrupts a property
+        return f"({poly.text(x.poly)})"
     if type(x) is SymFloat:
         return x.text
     return f"({x!r})" if x == x and x not in (float("inf"), float("-inf")) else f"float('{x!r}')"
@@ -332,7 +332,9 @@ def source_of(x) -> str:
 
 def hint(x):
     """Return the value now of a size or a number, without a condition."""
-    return x.hint if type(x) is SymInt or type(x) is SymFloat else x
+    if type(x) is SymInt:
+        return poly.evaluate(x.poly, x.scope.hints)     # past `__getattr__`, as in `source_of`
+    return x.hint if type(x) is SymFloat else x
 
 
 def judged(x):

@@ -137,12 +137,12 @@ class Replay:
         return template.write(self._python, containers, self._done)
 
     @property
-    def _must_finish(self) -> bool:
-        return self._begun or any([getattr(progress, "writes", False) for progress in self._runs])  # noqa: C419
+    def _must_finish(self) -> bool:     # (no `getattr` with a default: it would take the AttributeError of an interrupt)
+        return self._begun or any([progress.writes for progress in self._runs])  # noqa: C419
 
     @property
     def _has_written(self) -> bool:
-        return any([getattr(progress, "has_written", False) for progress in self._runs])  # noqa: C419
+        return any([progress.has_written for progress in self._runs])  # noqa: C419
 
     @property
     def _runs(self):

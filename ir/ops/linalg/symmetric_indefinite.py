@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import ShapeError
+from ...errors import DimError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.param_checks import check_flag
@@ -111,6 +111,8 @@ def _steps(pivots):
 
 def _ldl_solve_one(a, pivots, x, turn):
     n, steps = len(a), list(_steps(pivots))
+    if any(k + step > n or found >= n for k, step, found in steps):
+        raise DimError(f"ldl_solve: the pivots {pivots.tolist()} are none of {n} rows")
     for k, step, found in steps:
         last, rest = k + step - 1, slice(k + step, n)
         x[[last, found]] = x[[found, last]]

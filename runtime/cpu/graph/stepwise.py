@@ -27,6 +27,12 @@ class StepwiseResults(list):
     in_place: frozenset = frozenset()
 
 
+class Computed(list):
+    """Results in a journal, of a part that writes over nothing."""
+
+    writes = has_written = False
+
+
 class Stepwise:
     """A recorded graph, ready to run for all sizes.
 
@@ -65,7 +71,7 @@ class Stepwise:
         if found is None:
             found = self._computed(arrays, symbols)
             if journal is not None:
-                journal[self] = found           # the end may write over what that was computed from
+                found = journal[self] = Computed(found)         # the end may write over what that was computed from
         results = StepwiseResults([None] * (len(cut.results) + len(cut.rest_results)))
         results.in_place = self.in_place
         for i, a in zip(cut.results, found[cut.given:]):
