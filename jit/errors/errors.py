@@ -86,6 +86,10 @@ class RunEagerlyError(FirstTimeError):
     """Error of a call that did what a trace never repeats, and is right as it ran."""
 
 
+class MovedError(TraceError):
+    """Error of a call that has not begun, since what its recording looks up has changed meanwhile."""
+
+
 class ReplacedError(FirstTimeError):
     """Error of a call that replaced an object by one that it had made. If calls in a row do so, they run eagerly."""
 

@@ -9,6 +9,7 @@ from ...runtime.core.specialized_calls import expecting_more
 from ..errors.errors import (
     REFUSED,
     DisturbedError,
+    MovedError,
     ProxyError,
     ReplacedError,
     RunEagerlyError,
@@ -304,6 +305,10 @@ class MissHandler:
             if not error.may_repeat:
                 raise
             return self._record(call, family)
+        except MovedError as error:
+            self._eager.add(str(error))
+            args, kwargs = call.arguments()
+            return self._run(*args, **kwargs), str(error), None
         except DisturbedError as error:         # the function ran, but its recording may not hold
             self._discard(run, call, error)
             return run.result, self.why, None

@@ -12,6 +12,7 @@ from ...runtime.state.mode import tls
 from ..errors.errors import (
     DisturbedError,
     FirstTimeError,
+    MovedError,
     ProxyError,
     RanMoreError,
     ReplacedError,
@@ -35,7 +36,7 @@ from ..guards.arg_pytree import (
 )
 from ..guards.frames import position_of, unprofiled
 from ..guards.guards import Guard, same_namespace
-from ..guards.locations import ChangedValue, StateInputs
+from ..guards.locations import ChangedValue, StateInputs, read_locations
 from ..guards.object_arguments import ObjectArguments
 from ..guards.snapshot import Exactly, Snapshot
 from ..guards.symbolic_lookups import SymbolicLookups
@@ -49,6 +50,7 @@ from ..recorder.recording import is_shared
 from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
 from ..side_effects.remade import RemadeObjects
+from .cache import numbers_key
 from .labels import locate
 from .process_state import ProcessState
 
@@ -131,6 +133,16 @@ class Call:
 
     def _numbers_with(self, symbols):
         return self.numbers if symbols is None else symbols.symbolic_numbers(self.numbers)
+
+    def has_moved(self) -> bool:
+        """Return whether a looked-up location holds another value by now: a garbage collection or a signal handler came before
+        the recording began."""
+        leaves: list = []
+        numbers: list = []
+        kinds = self.locations and read_locations(self.locations, leaves, numbers)
+        first, count = self.own_counts
+        return kinds != self.key[0][2] or any(a is not b for a, b in zip(leaves, self.leaves[first:])) or (
+            numbers_key(numbers) != numbers_key(self.numbers[count:]))
 
     def inputs(self, symbols) -> StateInputs:
         """Return the content of the looked-up locations during the recording, with symbols in place of symbolic numbers."""
@@ -325,6 +337,8 @@ class Run:
         state.contexts = (tracker.end, inputs.__exit__, lookups.__exit__, recorder.release, tracker.writes.settle_all)
         try:
             tracker.begin()
+            if call.has_moved():
+                raise MovedError("what it reads changed before the call was recorded")
             m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
             m.refresh()
             try:

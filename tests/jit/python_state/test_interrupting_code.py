@@ -17,6 +17,7 @@ import pytest
 
 import ingot
 from ingot import jit
+from ingot.jit.python_state import stand_ins
 from ingot.runtime.core import dispatch
 from ingot.runtime.state.collector import CALLBACK
 
@@ -463,3 +464,34 @@ def test_collections_leave_symbolic_sizes_alone(monkeypatch):
         x = ingot.randn(rows, 2)
         assert (f(x) == (x.reshape(-1, 2) * 2).sum(0).softmax(0)).all()
     assert f.stats()["compiles"] == 2
+
+
+@pytest.mark.parametrize("change", [
+    lambda world: setattr(world, "rate", world.rate + 1), lambda world: world.table.update(k=9.0),
+    lambda world: setattr(world, "weight", ingot.ones(2) * 7)])
+def test_what_changes_between_the_look_for_a_recording_and_its_beginning(change, monkeypatch):
+    """A garbage collection may come there. The call runs as it is, and later ones are recorded."""
+    world, begins = World("python"), stand_ins.MessageSettings.now
+
+    @jit.trace
+    def step(x):
+        return x * world.rate + world.table["k"] * world.weight
+
+    def run():
+        return step(ingot.ones(2)).tolist() == [world.rate + world.table["k"] * world.weight[0].item()] * 2
+
+    assert run()
+    world.rate, world.table["k"], world.weight = 2.5, 3.5, ingot.ones(2) * 3
+    assert run()        # looks numbers up from now on
+    world.rate = world.table
+    world.rate = 4
+    changed = []
+
+    def late():
+        if not changed:
+            changed.append(change(world))
+        return begins()
+
+    monkeypatch.setattr(stand_ins.MessageSettings, "now", late)
+    assert run() and changed
+    assert all(run() for _ in range(3))
