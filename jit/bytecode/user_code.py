@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import types
+from collections import OrderedDict
 from functools import lru_cache, partial
 from threading import local
 from typing import Any
@@ -36,8 +37,10 @@ LIBRARIES = {
 _STDLIB = tuple([sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib")])
 _INSTALLED = ("site-packages", "dist-packages")         # folders that may lie below the standard library's
 # Rooms of ingot whose objects are no modules and hold what users may replace: parameters of distributions, nodes of graphs.
-_OBJECTS = tuple([f"{__name__.partition('.')[0]}.{room}" for room in (
+# Their methods do not tell the recorder what they read; those of optimizers and schedulers do.
+_UNTOLD = tuple([f"{__name__.partition('.')[0]}.{room}" for room in (
     "runtime.distributions", "runtime.amp", "runtime.data", "jit.fx")])
+_OBJECTS = (*_UNTOLD, f"{__name__.partition('.')[0]}.runtime.optim")
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _EMPTY = object()       # in the place of what an empty slot holds
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
@@ -87,7 +90,7 @@ def has_library_methods(kind: Any) -> bool:
     """Return whether methods of libraries, whose code is not tracked, read the attributes of an instance. Those of ingot tell
     the recorder what they read, apart from some rooms."""
     return any(c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c) and c.__module__ not in _READ_NO_ATTRIBUTES
-               and (not is_own(c.__module__) or c.__module__.startswith(_OBJECTS))
+               and (not is_own(c.__module__) or c.__module__.startswith(_UNTOLD))
                and any(type(v) is types.FunctionType for v in vars(c).values()) for c in kind.__mro__)
 
 
@@ -183,6 +186,12 @@ def attributes_of(value) -> dict:
     if not slots:
         return own
     return {**own, **{name: held for name, slot in slots.items() if (held := in_slot(slot, value)) is not _EMPTY}}
+
+
+def entries_of(d: dict):
+    """Return the items of a dictionary in its order. No code of its class runs. An `OrderedDict` has an order of its own."""
+    ordered: Any = d
+    return OrderedDict.items(ordered) if issubclass(type(d), OrderedDict) else dict.items(d)
 
 
 def in_slot(slot: types.MemberDescriptorType, value, default: Any = _EMPTY) -> Any:

@@ -38,6 +38,8 @@ _HELD: dict = {
     "_io.BytesIO": lambda file: file.__getstate__()[:-1],
     "_io.StringIO": lambda file: file.__getstate__()[:-1],
     "decimal.Context": settings_of,
+    "enum.Enum": lambda member: member._value_,
+    "fractions.Fraction": lambda f: f.as_integer_ratio(),
     "dataclasses.Field": lambda f: (f.name, f.type, f.default, f.default_factory, f.init, f.repr, f.hash, f.compare, f.kw_only,
                                     dict(f.metadata)),
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),

@@ -25,6 +25,7 @@ _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((*DICTS, type(os.environ)))
 _ANOTHER, _MOVED = object(), object()
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_BASES = (OrderedDict, dict, list, set, tuple)      # (the order of an `OrderedDict` is not that of the dictionary in it)
 BUILTINS = vars(builtins)       # compared by identity: a recording patches functions there
 WHOLES = frozenset((set, np.ndarray))      # containers without items that have guards of their own
 WITH_MEMORY = frozenset((np.ndarray, bytearray, array))       # that an array may lie in
@@ -34,7 +35,7 @@ CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 def base_of(kind) -> Any:
     """Return the class whose methods read a container; those of user classes may do anything."""
-    return kind if kind in CONTAINERS else next(base for base in (dict, list, set, tuple) if issubclass(kind, base))
+    return kind if kind in CONTAINERS else next(base for base in _BASES if issubclass(kind, base))
 
 
 class Snapshot(PartsExpectation):

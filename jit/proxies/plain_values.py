@@ -8,7 +8,7 @@ from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.user_code import attributes_of, dict_of, is_a, is_user_defined
+from ..bytecode.user_code import attributes_of, dict_of, entries_of, is_a, is_user_defined
 from .numpy_scalars import now
 from .set_layout import give_content, layout_of
 
@@ -64,7 +64,7 @@ def _parts(x: Any) -> list:
     if is_a(x, (list, deque)):
         return [(v, partial(x.__setitem__, i)) for i, v in enumerate(x)]
     if is_a(x, dict):
-        return [(tuple(dict.items(x)), partial(_set_entries, x))]
+        return [(tuple(entries_of(x)), partial(_set_entries, x))]
     if is_a(x, set):
         return [(tuple(x), partial(_set_items, x))]
     if is_a(x, (tuple, frozenset)):

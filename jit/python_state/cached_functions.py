@@ -182,7 +182,6 @@ class FunctionCaches:
     def _guard(self, name, result):
         """Guard what a function gave."""
         text = f"what {name}() gave"
-        self._reads.add_library(text, result)
         if is_changeable(result):
             self._reads.add_condition(ReadCondition(("kept", id(result)), lambda: result, snapshot(result), text))
         if not is_plain(result):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.core.tensor import Tensor
-from ...runtime.nn.base.module import Module
+from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.attribute_queries import imported_name, imports_of
 from ..bytecode.branches import reads_with
 from ..bytecode.reads import (
@@ -252,14 +252,7 @@ class ChainReads:
 
     def add(self, chain, root, base):
         """Guard what a chain leads to from the object `base`, which `root` holds."""
-        chain = self._past_tables(chain, base)
-        through = cell_on(base, chain.steps)
-        if through is not None:         # it starts in a closure cell, as a free variable does
-            cell, at = through
-            uses, calls = self._uses.get(chain), self._calls.get(chain, ())
-            chain = Chain(FREE, str(chain._replace(steps=chain.steps[:at])), chain.steps[at:])
-            root, base = cell, root_value(cell, "")
-            self._uses, self._calls = {**self._uses, chain: uses}, {**self._calls, chain: calls}
+        chain, root, base = self._past_cells(self._past_tables(chain, base), root, base)
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
         only_queries = how in (CONTAINED, CALLED, *SINGLE) and not calls
         if self._unwalked and not only_queries:
@@ -281,9 +274,12 @@ class ChainReads:
         found = follow(base, chain.steps)
         self.caches.add(found)
         self._note_use(chain, base, found, how, calls)
-        key = (id(root), chain)
-        self.reads.order.reads(key, real_table(found), how, bool(calls))
-        if (key in self.reads.guards or self._tensors.is_on_the_way(base, chain.steps)
+        self.reads.order.reads((id(root), chain), real_table(found), how, bool(calls))
+        self._add_new(chain, root, base, how, calls)
+
+    def _add_new(self, chain, root, base, how, calls):
+        """Guard what a chain leads to, unless something else does so."""
+        if ((id(root), chain) in self.reads.guards or self._tensors.is_on_the_way(base, chain.steps)
                 or self._counts_elsewhere(base, chain.steps)):
             return
         value = self._first_at(base, chain.steps)
@@ -303,9 +299,21 @@ class ChainReads:
         self._known.keep(root)
         is_same = value is MISSING or is_plain(value) or looks_like(read(base, chain.steps), value)
         if is_same:
+            only_queries = how in (CONTAINED, CALLED, *SINGLE) and not calls
             self._guard(chain, root, base, real_table(real(value)), only_queries)
         if value is not MISSING and chain.steps and chain.steps[-1][0] == "attr":
             self._add_descriptor(follow(base, chain.steps[:-1]), chain.steps[-1][1], is_same)
+
+    def _past_cells(self, chain, root, base) -> tuple:
+        """Return (chain, root, base) from the last closure cell on a chain, where it starts as a free variable does."""
+        through = cell_on(base, chain.steps)
+        if through is None:
+            return chain, root, base
+        cell, at = through
+        found = Chain(FREE, str(chain._replace(steps=chain.steps[:at])), chain.steps[at:])
+        self._uses = {**self._uses, found: self._uses.get(chain)}
+        self._calls = {**self._calls, found: self._calls.get(chain, ())}
+        return found, cell, root_value(cell, "")
 
     def _past_tables(self, chain, base):
         """Return a chain with attributes of instances in the place of items of their `__dict__`: both are one location, which
@@ -358,7 +366,6 @@ class ChainReads:
                 self.reads.add_behind(owner, chain.steps[-1][1])
         if chain.root != ARGUMENT or id(base) in self._known.outside:
             self._tensors.add(value)
-            self.reads.add_library(str(chain), value)
         self.reads.add(chain, root, value)
         if self._writes.has_left(Location(chain, root).locations_on_path()[-1]):
             self.reads.late.add((id(root), chain))
@@ -467,7 +474,8 @@ class ChainReads:
 
     def _past_modules(self, chain, root, base):
         """Return (chain, root, base) from the first object on a chain that is no module (these are guarded whole), or None."""
-        steps, value, owner, first = chain.steps, base, base, ()
+        steps, value, owner = chain.steps, base, base
+        first: tuple = ()
         while is_a(value, Module) and steps:
             self._reachable.see_module(value)
             self.reads.module_reads.add((id(value), steps[0][1]))
@@ -481,7 +489,7 @@ class ChainReads:
         elif value is not base:
             self.caches.add(value)
             depth = len(chain.steps) - len(steps)
-            if not self._is_own_item(base, chain.steps[:depth], value):
+            if first[-1][1] not in TABLES and not self._is_own_item(base, chain.steps[:depth], value):
                 self._follow_attribute(chain, depth, value)
         if value is base:
             return chain, root, base
@@ -491,11 +499,9 @@ class ChainReads:
         return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
 
     def _follow_attribute(self, chain, depth, value):
-        """Visit an object that is an attribute of a module, to which `depth` steps of a chain lead."""
-        text = str(Chain(chain.root, chain.name, chain.steps[:depth]))
-        if is_instance(value) and id(value) not in self._known.outside and id(value) not in self._known.own:
-            self._reachable.walk(text, value)
-        self.reads.add_library(text, value)
+        """Visit what is an attribute of a module, to which `depth` steps of a chain lead."""
+        if not (is_plain(value) or is_a(value, (Tensor, Module))):
+            self._reachable.walk(str(Chain(chain.root, chain.name, chain.steps[:depth])), value)
 
     def close(self):
         self._unwalked = {}

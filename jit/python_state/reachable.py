@@ -152,7 +152,7 @@ class Reachable:
         attributes = dict(self._attributes_before(m))
         for name in names & attributes.keys():
             text, value = f"{type(m).__name__}.{name}", attributes[name]
-            if has_content(value) or is_instance(value):
+            if not (is_plain(value) or is_a(value, (Tensor, Module))):
                 self.walk(text, value)
             if has_content(value):
                 self._reads.add_attribute(type(m).__name__, m, name, value)
@@ -204,12 +204,18 @@ class Reachable:
             return found + [(f"{text}.{name}", getattr(value, name)) for name in names]
         if not is_argument:
             self._see_contents(text, value)
-        found += self._items_of(text, value, is_argument)
+            if not is_a(value, io.IOBase):      # (code that only prints there does not read it, and calls tell which do)
+                self._reads.add_library(text, value)
+        return found + self._items_of(text, value, is_argument) + self._attributes_of(text, value, is_argument)
+
+    def _attributes_of(self, text, value, is_argument) -> list:
+        """Guard the attributes of an object that code queries; return (text, value) of those that lead to objects."""
+        kind, found = type(value), []
         if is_a(value, Enum):
             found.append((kind.__qualname__, kind))
-            if not is_plain(value._value_):
-                self._reads.add_attribute(text, value, "_value_", value._value_)
-        if is_a(value, Tensor):
+        if is_a(value, Tensor) and not is_argument:
+            self._tensors.add(value)
+        elif is_a(value, Tensor):
             self._tensors.answer_all(text, value)
         elif is_instance(value):
             if not (is_argument and is_derived(value)):         # (arguments are compared with their classes)
@@ -297,12 +303,7 @@ class Reachable:
             self.attributes.add_names(value, with_classes=False)
         for kind in kinds:
             self.attributes.answer_with_all(kind, text, value, self.add)
-        found = []
-        for name, v in self._attributes_before(value):
-            if not is_plain(v):
-                found.append((f"{text}.{name}", v))
-                self._tensors.add(v)
-        return found
+        return [(f"{text}.{name}", v) for name, v in self._attributes_before(value) if not is_plain(v)]
 
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
@@ -330,38 +331,38 @@ class Reachable:
             self._contents.see(group, f"{text}.param_groups[{i}]", self._inputs)
         self._writes.copy_container(value, text)
 
+    def _see_cells(self, text, function):
+        """Note the closure cells of a user function: code that uses them spells out `cell_contents`."""
+        for i, cell in enumerate(function.__closure__ or ()) if is_user_function(function) else ():
+            self._known.visited[id(cell)] = cell
+            self._operands.setdefault(id(cell), (cell, f"{text}.__closure__[{i}]"))
+
+    def _bound_in_partial(self, text, value) -> list:
+        """Guard function and arguments of a partial; return them as (text, value)."""
+        name = f"the arguments of {text}"
+        self._use_all((value.args, value.keywords))
+        self._see_contents(name, value.keywords)
+        self._reads.conditions.setdefault(("partial", id(value)), ReadCondition(
+            ("partial", id(value)), functools.partial(_parts_of_partial, reference_to(value)),
+            Snapshot((value.func, value.args, value.keywords), self._inputs), name))
+        state: Any = value.__reduce__()[2] if isinstance(value, functools.partial) else (value.func,)
+        return [(text, state[0]), (name, value.args), (name, value.keywords)]
+
     def _items_of(self, text, value, is_argument) -> list:
         """Return (text, value) of the objects to which a container, partial or cached function, method or reference leads."""
         if type(value) in CONTAINERS or is_a(value, tuple):
-            value = self._contents.before(value)        # what the function has put there is its own, or has another source
-            has_keys = not is_a(value, tuple) and hasattr(value, "items")       # (a named tuple may have a field of that name)
-            items = value.items() if has_keys else enumerate(tuple.__iter__(value) if is_a(value, tuple) else value)
-            found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
-            found += [(f"a key of {text}", k) for k in value if not is_plain(k)] if has_keys else []
             if is_argument:
                 self._known.parts.add(value)
-            else:
-                for name, v in found:
-                    self._tensors.add(v)
-                    self._reads.add_library(name, v)
-            return found
-        if is_user_function(value):
-            for i, cell in enumerate(value.__closure__ or ()):      # code that uses them spells out `cell_contents`
-                self._known.visited[id(cell)] = cell
-                self._operands.setdefault(id(cell), (cell, f"{text}.__closure__[{i}]"))
+            return _items_in(text, self._contents.before(value))    # (new ones are the function's, or have another source)
+        if type(value) is types.FunctionType:
+            self._reads.add_condition(registry_condition(value))
+            self._see_cells(text, value)
             return []
         if is_a(value, functools.singledispatchmethod):
             self._reads.add_hidden(value.dispatcher)
             return [(text, value.func)]
         if is_a(value, (functools.partial, functools.partialmethod)):
-            name = f"the arguments of {text}"
-            self._use_all((value.args, value.keywords))
-            self._see_contents(name, value.keywords)
-            self._reads.conditions.setdefault(("partial", id(value)), ReadCondition(
-                ("partial", id(value)), functools.partial(_parts_of_partial, reference_to(value)),
-                Snapshot((value.func, value.args, value.keywords), self._inputs), name))
-            state: Any = value.__reduce__()[2] if isinstance(value, functools.partial) else (value.func,)
-            return [(text, state[0]), (name, value.args), (name, value.keywords)]
+            return self._bound_in_partial(text, value)
         if type(value) in _BOUND and not is_a(value.__self__, (Module, types.ModuleType)):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and is_a(value.__self__, Module):
@@ -370,9 +371,6 @@ class Reachable:
         if type(value) is CACHED:
             self.caches.meet(value)
             return []
-        if is_a(value, functools.singledispatchmethod):
-            self._reads.add_condition(registry_condition(value.dispatcher))
-            return [(text, value.func)]
         if is_lock(type(value)):        # of Python code, around one of C code
             return [(f"{text}.{name}", v) for name, v in getattr(value, "__dict__", {}).items() if is_lock(type(v))]
         if MappingView in type(value).__mro__:      # of a mapping in Python code, as `ChainMap.items()` gives it
@@ -381,6 +379,15 @@ class Reachable:
         if is_a(value, WEAK_CONTAINERS):
             self.weak.see(text, value)
         return _held_in_c(text, value)
+
+
+def _items_in(text, container) -> list:
+    """Return (text, value) of the items and keys of a container that are no plain values."""
+    if is_a(container, tuple) or not hasattr(container, "items"):       # (a named tuple may have a field of that name)
+        items = tuple.__iter__(container) if is_a(container, tuple) else container
+        return [(f"{text}[{i}]", v) for i, v in enumerate(items) if not is_plain(v)]
+    found = [(f"{text}[{key_text(k)}]", v) for k, v in container.items() if not is_plain(v)]
+    return found + [(f"a key of {text}", k) for k in container if not is_plain(k)]
 
 
 def is_walked_anywhere(value) -> bool:

@@ -233,7 +233,6 @@ class ReadLog:
             self.guards[id(owner), chain] = Guard(
                 chain, owner, self._inputs.same_as(value, owner, name) or snapshot(value, self._inputs), self.reader)
             self.add_hidden(value.fget if type(value) is property else value)
-            self.add_library(f"{text}.{name}", value)
 
     def add_inherited(self, names, cls, first):
         """Guard what code with some names reads by `super(cls, first)`."""
@@ -362,7 +361,6 @@ class ReadLog:
         if reading is not None:
             self.conditions.setdefault(reading.identity, reading)
             self.walker.walk(reading.text, reading.read())
-            self.add_library(reading.text, reading.read())
 
     def add_hidden(self, value):
         """Guard the state of a module or function itself, to which a chain leads."""

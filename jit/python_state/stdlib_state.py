@@ -38,17 +38,10 @@ class ContextVariables:
             self._add_condition(variable)
 
     def _add_condition(self, variable):
-        text, now = f"the context variable {variable.name}", variable.get(MISSING)
-        value = now
-        try:
-            value = variable.get()      # its default, too
-        except LookupError as error:
-            if not is_of_call(error):
-                raise
-        if value is not MISSING:
-            self._reads.walker.walk(text, value)
+        text = f"the context variable {variable.name}"
+        self._reads.walker.walk(text, _held_by(variable))
         self._reads.add_condition(ReadCondition(
-            ("context", id(variable)), lambda: variable.get(MISSING), snapshot(now, self._inputs), text))
+            ("context", id(variable)), lambda: _held_by(variable), snapshot(_held_by(variable), self._inputs), text))
 
     def targets(self) -> list:
         """Return the variables that keep what the function has set; raise if it resets one by a token from outside."""
@@ -63,6 +56,17 @@ class ContextVariables:
                 raise TraceError(f"this function cannot be traced: it resets the context variable {variable.name} at {place} "
                                  "with a token from outside; do so outside, or set it")
         return found
+
+
+def _held_by(variable) -> tuple:
+    """Return (what a context variable holds, what it gives: its default, too), each as far as there is one."""
+    held = variable.get(MISSING)
+    try:
+        return held, variable.get()
+    except LookupError as error:
+        if not is_of_call(error):
+            raise
+        return held, MISSING
 
 
 RANDOM = vars(random)

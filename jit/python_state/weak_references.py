@@ -14,6 +14,7 @@ from ..errors.errors import RecordingStatus
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
+from ..guards.references import plain_module
 from ..guards.snapshot import is_plain, snapshot
 from .read_log import ReadLog
 
@@ -74,6 +75,8 @@ class WeakReferences:
         single items are not visited."""
         known = self._known
         if any(id(x) in ids for ids in (known.visited, known.own, known.passed, known.tensors)):
+            return True
+        if any(plain_module(m) is x for m in known.modules.values()):       # (a traced module runs in its place)
             return True
         containers = [c.values() if isinstance(c, dict) else c for c in known.objects.values() if is_a(c, (list, dict, set))]
         return any(x is v for items in containers for v in items)

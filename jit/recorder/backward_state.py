@@ -16,7 +16,7 @@ from ...ir.process_state import without_warnings
 from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.user_code import attributes_of, is_a, is_global, is_user_defined, module_of_class
+from ..bytecode.user_code import attributes_of, entries_of, is_a, is_global, is_user_defined, module_of_class
 from ..guards.exact_values import are_exact
 from ..guards.held_content import held_by
 from ..guards.snapshot import is_plain
@@ -100,7 +100,7 @@ def _parts(x, fresh) -> list:
 def _items(x):
     """Return the items of a container, past methods of users."""
     base = next((b for b in (dict, *_CONTAINERS) if is_a(x, b)), None)
-    return () if base is None else dict.items(x) if base is dict else base.__iter__(x)
+    return () if base is None else entries_of(x) if issubclass(base, dict) else base.__iter__(x)
 
 
 def _cell_content(cell):

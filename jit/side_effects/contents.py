@@ -196,9 +196,9 @@ class ContainerLog:
         return [BUILTINS, *[container for container, _, _ in self._containers.values()]]
 
     def leads_to(self, container) -> bool:
-        """Return whether a container is known, or lies in a known dictionary (a new one in an optimizer's state)."""
-        return self.has_seen(container) or any(
-            v is container for seen, _, _ in self._containers.values() if type(seen) in DICTS for v in seen.values())
+        """Return whether code uses a container, or a dictionary in which it lies (a new one in an optimizer's state)."""
+        return self.is_used(container) or any(
+            v is container for used in self._used.values() if type(used) in DICTS for v in used.values())
 
     def close(self):
         for table in (self.sole_references, self.snapshots, self._containers, self._wholes, self._before, self._used,

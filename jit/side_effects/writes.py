@@ -17,7 +17,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
 from ...runtime.nn.utils.parametrize import ParametrizedTensor
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED, static_attribute
-from ..bytecode.user_code import attributes_of_module, dict_of, is_a, is_user_defined, modules_below
+from ..bytecode.user_code import attributes_of_module, dict_of, entries_of, is_a, is_user_defined, modules_below
 from ..errors.errors import REFUSED, FirstTimeError, RanMoreError, RecordingStatus, TraceError, UnrepeatableError
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.exact_values import number_bits
@@ -238,7 +238,7 @@ def _plain_copy(container):
         return None
     if base is set:
         return content_of_set(container)
-    return base(dict.items(container) if base is dict else base.__iter__(container))
+    return base(entries_of(container) if issubclass(base, dict) else base.__iter__(container))
 
 
 def _items(container) -> list:
@@ -246,7 +246,9 @@ def _items(container) -> list:
         elements, layout = content_of_set(container) if issubclass(type(container), set) else container
         return [layout, *map(id, elements)]
     base = base_of(type(container))
-    return [tuple(map(id, item)) for item in dict.items(container)] if base is dict else list(map(id, base.__iter__(container)))
+    if issubclass(base, dict):
+        return [tuple(map(id, item)) for item in entries_of(container)]
+    return list(map(id, base.__iter__(container)))
 
 
 def _is_still(before, now) -> bool:

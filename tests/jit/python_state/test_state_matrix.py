@@ -1,0 +1,86 @@
+"""State of every sort of object, on every path from a function to it, changed between calls: traced code beside eager code."""
+
+import decimal
+import os
+
+import pytest
+
+import ingot
+from ingot import jit
+from state_holders import CLASSES, HOLDERS, PATHS
+
+CHANGES = [(name, change) for name, holder in HOLDERS.items() for change in holder.changes]
+NUMBERS = (None, None, 5.0, 7.0, 3.0, None, 5.0)        # what a change puts there before each call; None changes nothing
+# `jit.trace` refuses to move on an iterator from outside, and calls of C code whose effects it does not know.
+REFUSED = frozenset((
+    "numpy iterator", "numpy flat", "iterator of list", "reversed", "enumerate", "zip", "map", "filter", "generator", "cycle",
+    "chain", "islice", "repeat", "tee", "accumulate", "cmp_to_key", "Queue get", "Lock", "ExitStack"))
+# Recordings keep alive what they read, so calls run eagerly where a weak reference alone leads to an object.
+EAGER = frozenset(name for name in HOLDERS if name.lower().startswith(("weak", "proxy")))
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch):
+    """Leave the process as it was: some rows change the environment or the context of decimal numbers."""
+    monkeypatch.delenv("INGOT_MATRIX", raising=False)
+    with decimal.localcontext():
+        yield
+
+
+class Life:
+    """Calls of the function of one program, with a change of the object before some of them."""
+
+    def __init__(self, name, path, wrap):
+        ingot.manual_seed(0)
+        decimal.getcontext().prec = 28
+        os.environ.pop("INGOT_MATRIX", None)
+        self.space = {"__name__": "program_of_a_user", "m": {}}
+        self._run("classes", CLASSES)
+        self._run("object", f"o = {HOLDERS[name].make}")
+        self._run("function", PATHS[path].define.replace("USE", HOLDERS[name].use))
+        self.f = self.space["f"] = wrap(self.space["f"])
+        self._call = compile(PATHS[path].call, "call", "eval")
+
+    def _run(self, name, text):
+        exec(compile(text, f"{name} of a user", "exec"), self.space)
+
+    def results(self, change) -> list:
+        """Return the result of each call, and the state at the end."""
+        results = []
+        for number in NUMBERS:
+            if number is not None:
+                self.space["v"] = number
+                self._run("change", change)
+            self.space["x"] = ingot.tensor([1.0, 2.0])
+            results.append(outcome(lambda: eval(self._call, self.space).tolist()))
+        return [*results, shown(self.space["o"]), sorted([str((key, shown(value))) for key, value in self.space["m"].items()])]
+
+
+def outcome(call):
+    try:
+        return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
+def shown(x) -> str:
+    """Return an object as text, if that tells its state rather than its address."""
+    text = outcome(lambda: repr(x))
+    return "" if " at 0x" in str(text) else text
+
+
+@pytest.mark.parametrize("name, change", CHANGES)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_change_of_state_is_seen(name, change, path):
+    expected = Life(name, path, lambda f: f).results(change)
+    traced = Life(name, path, jit.trace)
+    results = traced.results(change)
+    is_refused = any(type(result) is tuple and result[0] is jit.TraceError for result in results)
+    assert is_refused is (name in REFUSED) and (is_refused or results == expected)
+    assert is_refused or name in EAGER or traced.f.stats()["compiles"]
+    if is_refused:
+        assert Life(name, path, lambda f: jit.trace(f, refuse=False)).results(change) == expected
+
+
+def test_the_matrix_is_large():
+    assert len(HOLDERS) >= 120 and len(PATHS) >= 12
