@@ -20,7 +20,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
-from ..bytecode.user_code import dict_of, has_dict, is_a
+from ..bytecode.user_code import dict_of, entries_of, has_dict, is_a
 from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.new_objects import BUFFERS, NewObjects, attributes_in, set_attributes, value_base
@@ -197,7 +197,13 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return (kind, x)
     if kind is float:
         return (float, x.hex()) if x == x else ByContent(x, exact(x))
-    take = Flattener(leaves, numbers, made, read, met)
+    return _flatten_other(x, Flattener(leaves, numbers, made, read, met))
+
+
+def _flatten_other(x, take: "Flattener"):
+    """Return the spec of a container or object."""
+    kind, met = type(x), take.met
+    made = take.how[1]
     if kind not in _STANDARD and (is_derived(x) or (made is not None and is_a(x, set) and is_python_class(kind))):
         return take.once(x)
     if issubclass(kind, tuple):
@@ -272,7 +278,7 @@ class Flattener:
         made = self.how[1]
         for k in dict.keys(content) if made is not None else ():
             made.check_key(fixed(forced(k)))
-        return self.named(dict.items(content))
+        return self.named(entries_of(content))
 
     def array(self, x):
         """Return the spec of an array that the function has made: a view of memory that is there, or of its own."""
@@ -445,9 +451,11 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
     if kind is SAME:
         return built.shared[inner]
 
-    def each(specs):
-        return [unflatten(s, leaves, numbers, containers, built) for s in specs]
+    return _unflatten_parts(kind, inner, lambda specs: [unflatten(s, leaves, numbers, containers, built) for s in specs], built)
 
+
+def _unflatten_parts(kind, inner, each, built):
+    """Return the container or object of a spec (kind, inner); `each` returns the values of the specs in it."""
     if isinstance(kind, type) and issubclass(kind, tuple):
         items = each(inner)
         return tuple.__new__(kind, items) if is_python_class(kind) else kind(items)

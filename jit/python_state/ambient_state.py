@@ -292,3 +292,21 @@ def comparable(value: Any) -> Any:
     if isinstance(value, Iterator):
         return [os.fspath(x) if isinstance(x, os.PathLike) else x for x in value]
     return value
+
+
+def answer(function, *args, **kwargs):
+    """Return what a function gives, or the class of the error that it raises."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        raise_interrupt(error, function, *args, **kwargs)
+        return type(error)
+
+
+def reading_condition(text, function, args, kwargs) -> ReadCondition:
+    """Return the condition that a call gives an equal result, or raises an error of the same type."""
+    def read():
+        return comparable(answer(function, *args, **kwargs))
+
+    shown = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
+    return ReadCondition(("call", text, shown), read, snapshot(read()), f"{text}({shown})")

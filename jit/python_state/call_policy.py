@@ -7,37 +7,25 @@ condition. An unknown function is refused.
 
 import builtins
 import functools
-import importlib.util
 import inspect
 import operator
 import os
-import pathlib
-import queue
 import sys
-import threading
 import types
 import weakref
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from numpy.lib.npyio import DataSource
 
-from ...ir import config
-from ...ir.doors import door
 from ...ir.interrupts import raise_interrupt
 from ...ir.source_location import place_of_frame
 from ...ir.symbols.symbolic import is_symbol
-from ...runtime.autograd import grad_mode
-from ...runtime.autograd.function import Function, run_forward
-from ...runtime.core.device import set_default_device
-from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ...runtime.state.mode import Defaults, set_default_dtype, tls
+from ...runtime.state.mode import tls
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES, method_called
-from ..bytecode.reads import ARGUMENT, CACHED, FREE, GLOBAL, MISSING, Chain, follow
-from ..bytecode.stack import instructions_of, position_of
+from ..bytecode.reads import ARGUMENT, CACHED, FREE, MISSING, Chain, follow
 from ..bytecode.user_code import (
     LIBRARIES,
     is_a,
@@ -50,8 +38,8 @@ from ..bytecode.user_code import (
     object_of,
 )
 from ..bytecode.uses import ADDED
-from ..errors.errors import RecordingStatus, at
-from ..guards.frames import is_user, works_for_user
+from ..errors.errors import RecordingStatus
+from ..guards.frames import is_user
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs, root_value
@@ -60,9 +48,9 @@ from ..guards.symbolic_lookups import PrivateTables
 from ..host.host_call import repeat
 from ..host.locks import LockLog
 from ..proxies.numpy_scalars import now
-from ..proxies.threads import is_alone, is_service, mapped
+from ..proxies.threads import is_alone, mapped
 from ..side_effects.contents import ContainerLog
-from .ambient_state import comparable, reads_clock, states_of_call, states_of_module
+from .ambient_state import answer, reading_condition, reads_clock, states_of_call, states_of_module
 from .cached_functions import name_of
 from .call_events import Called, Operation, call_events
 from .call_rules import (
@@ -90,22 +78,18 @@ from .chain_reads import ChainReads
 from .drawn_numbers import gives_numbers
 from .frames_apart import FramesApart
 from .iterators import is_file, is_library_iterator
+from .library_functions import LibraryFunctions
 from .number_kinds import NumberKinds
 from .reachable import Reachable
 from .read_log import IN_TEXTS
 from .repeated_warnings import OwnFilters
 from .stand_ins import (
-    IS_ENABLED,
     MessageSettings,
-    file_state,
-    is_stream,
-    level_condition,
     real,
     settle_values,
     stand_in_for,
 )
-from .stdlib_state import RANDOM, ContextVariables, is_seed
-from .weak_references import GIVES_OUT
+from .stdlib_state import RANDOM, ContextVariables
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
 _WRITES_TEXT = frozenset(("write", "writelines"))
@@ -116,45 +100,15 @@ _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing
 _SET_STATE = frozenset(("__init__", "__setstate__", "__set_name__"))
 # Those that set an attribute whose name is an operand.
 _SETTERS = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
-_TEXTS_IN_C = (repr, ascii, format)         # under whatever name code calls them
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
-PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that writes arrays as text
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
 _LOOKUPS = {"__getattribute__": getattr, "__setattr__": setattr, "__delattr__": setattr}
 _BY_ANY_NAME = (getattr, hasattr, setattr, delattr, vars)
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _IN_C = (types.BuiltinFunctionType, types.WrapperDescriptorType)
-_GETENV = os.getenv.__code__
-_SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
-_THREAD = threading.current_thread.__code__
-_FIND_MODULE = frozenset((importlib.import_module.__code__, importlib.util.find_spec.__code__))
-_FORWARD = door(run_forward).__code__
-_APPLY = Function.apply.__func__.__code__       # type: ignore[attr-defined]
-# `apply` or a backward reads them.
-_OF_FUNCTIONS = "forward", "setup_context", "backward", "vjp", "jvp", "vmap", "generate_vmap_rule"
-_HASH = Tensor.__hash__.__code__
-_BUILDS_SETS = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX"))
 _HIDE_ORDER = frozenset((len, bool, isinstance, type, id, set, frozenset))      # no order of a set changes their results
 _SHOW_ORDER = frozenset(("pop", "__iter__", "__format__", "__repr__", "__str__"))      # methods of sets
-_FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
-_OF_NUMPY = DataSource.open.__code__        # takes `open` out of a table, so that no stand-in comes in its place
-_QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
-_CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
-_MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
-          "the default device", "the switches of ingot")
-_MODE_SETTERS = frozenset([door(f).__code__ for f in (       # those that need no `with` block
-    grad_mode.set_grad_enabled.__init__, grad_mode.no_grad.__enter__, set_default_dtype, set_default_device)])
-_ABOUT_A_PATH = frozenset([f.__code__ for f in (
-    *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
-    *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
-_GIVES_OUT = frozenset(GIVES_OUT)
-
-WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
-    _GETENV, _THREAD, *_FIND_MODULE, *_SETTINGS, _FORWARD, _APPLY, _HASH, _FILLS, _OF_NUMPY, IS_ENABLED, *_QUEUES,
-    *_MODE_SETTERS, *_ABOUT_A_PATH, *GIVES_OUT)}
-
-
 # Module -> why a call of its functions is refused, and the way out.
 _REASONS = {
     "time": "which reads the clock; pass the time as an argument, or read it in a function that is marked with jit.host",
@@ -174,7 +128,7 @@ _ANY_REASON = "which a replay would not do; call it outside, pass its result as 
 
 
 class CallPolicy:
-    """Decisions about the calls of one recorded run that leave user code."""
+    """Decisions about the calls of one recorded run that leave user code; `libraries` decides about calls between libraries."""
 
     def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
                  chains: ChainReads, reachable: Reachable, contexts: ContextVariables, locks: LockLog,
@@ -189,69 +143,18 @@ class CallPolicy:
         self.filters = OwnFilters()
         reachable.on_operand = private.on_first = self.events.report_operations
         self._kinds = NumberKinds(status, inputs)
-        self._modes: tuple = ()
-        self._mode_setter: tuple = ()       # the line that last set a mode of the thread
+        self.libraries = LibraryFunctions(status, known, chains, reachable)
         self._handles = False       # whether the caller handles an error
-        self._hashes_tensors = False        # whether tensors may be elements of sets of the call's own
 
     def start(self):
-        self._modes, self._handles = modes(), _handles_error()
-
-    def call_by_library(self, frame):
-        """Note that a function of a library starts: one of `WATCHED`, of the modules `random` and `arrayprint`, or named
-        "submit"."""
-        code, reads = frame.f_code, self._reads
-        if code in _MODE_SETTERS:
-            self._mode_setter = user_line()
-        elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.own and is_user_defined(
-                type(frame.f_locals["instance"])):
-            self._status.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
-            self._chains.attributes.writes.fix_numbers()
-            recorder: Any = tls.m.recorder
-            recorder.reads.defers = False       # nobody replays this recording
-        elif code is _HASH and not self._hashes_tensors and is_user(frame.f_back):
-            caller = frame.f_back
-            self._hashes_tensors = instructions_of(caller.f_code)[position_of(caller)].opname in _BUILDS_SETS
-            if self._hashes_tensors:
-                self.events.report_operations()
-        elif code is _FORWARD:
-            self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
-        elif code is _APPLY:
-            cls = frame.f_locals["cls"]
-            reads.add_attributes(cls.__qualname__, cls, _OF_FUNCTIONS if is_user_defined(cls) else ())
-        elif code in _FIND_MODULE and works_for_user(frame):
-            self._chains.imports(frame.f_locals["name"], 0, frame.f_locals["package"])
-        elif code is IS_ENABLED and works_for_user(frame):
-            reads.add_condition(level_condition(frame.f_locals["self"], frame.f_locals["level"]))
-        elif code is _THREAD and is_user(frame.f_back):
-            reads.add_condition(ReadCondition(("thread",), _thread, _thread(), "the thread that calls"))
-        elif code in _SETTINGS and is_user(frame.f_back):
-            reads.add_condition(ReadCondition.of(("settings",), _settings, "a switch of ingot"))
-        elif code in _QUEUES:
-            self._status.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
-        elif code is _OF_NUMPY:
-            self.opens(frame.f_locals["path"], frame.f_locals["mode"], frame)
-        elif code is _GETENV:
-            self._chains.add(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
-        elif code in _GIVES_OUT:
-            self._reachable.weak.follow(frame.f_locals[code.co_varnames[0]])
-        elif code in _ABOUT_A_PATH and is_user(frame.f_back):
-            self._depend_on_file(frame.f_locals[code.co_varnames[0]])
-        elif code.co_name == "submit" and frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
-            self.starts_thread(frame)
-        elif frame.f_globals is PRINTING and works_for_user(frame):
-            reads.add_condition(_reading_condition("numpy.get_printoptions", np.get_printoptions, (), {}))
-        elif frame.f_globals is RANDOM and code.co_argcount and works_for_user(frame) and not is_seed(frame):
-            self._chains.generators.called(code, frame.f_locals[code.co_varnames[0]])
+        self._handles = _handles_error()
+        self.libraries.start()
 
     def check(self):
         """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
         if not self._status.has_problem:
             self._chains.generators.check()
-        changed = [name for name, before, now in zip(_MODES, self._modes, modes()) if now != before]
-        if changed:
-            self._status.refuse(f"it leaves {changed[0]} changed{at(self._mode_setter)}; change it with a `with` block, or "
-                                 "outside")
+        self.libraries.check()
 
     def asks_handled(self):
         """Note code that may read the error that is being handled: it is the caller's outside of the handlers of the function.
@@ -277,38 +180,6 @@ class CallPolicy:
         self._status.refuse(f"it writes to sys.stdout or sys.stderr at {line}, which a replay would not do; use print(), or a "
                              "function that is marked with jit.host")
 
-    def starts_thread(self, frame):
-        """Refuse user code that starts a thread, or gives work to one."""
-        while frame is not None and not is_user(frame):
-            name = frame.f_globals.get("__name__", "")
-            if name.partition(".")[0] in LIBRARIES or is_service(name):
-                return
-            frame = frame.f_back
-        if frame is not None:
-            self._status.refuse(f"it gives work to another thread or process at {place_of_frame(frame)}, "
-                                 "which a replay would not do; do so in a function that is marked with jit.host, or outside")
-
-    def opens(self, file, mode, frame):
-        """Note that a file is about to be opened: one that is read is a condition."""
-        if not works_for_user(frame):
-            return
-        place = place_of_frame(frame)
-        if not _CHANGES_FILE.isdisjoint(mode):
-            self._status.refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
-        elif type(file) is int or is_stream(file):
-            self._status.refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an "
-                                 "argument")
-        else:
-            self._depend_on_file(file, is_read=True)
-
-    def _depend_on_file(self, path, is_read=False):
-        if isinstance(path, (str, bytes, os.PathLike)):
-            path = os.fspath(path)
-            self._reads.add_condition(ReadCondition.of(("file", path, is_read), lambda: file_state(path, is_read),
-                                                       f"the state of the file {os.fsdecode(path)}"))
-        else:
-            self._status.refuse(f"it asks about {path!r}, which is no path; pass the answer as an argument")
-
     # Calls of user code.
 
     def called(self, call: Called):
@@ -323,7 +194,7 @@ class CallPolicy:
             recorder.reads.printed.unread.called(call)
         self._judge(call, call.function, call.args, call.kwargs)
         self._reachable.calls_method(call.function, call.args)
-        if self._hashes_tensors:
+        if self.libraries.hashes_tensors:
             self._takes_sets(call)
         for x in (call.function, object_of(call.function), *call.operands()):
             self._reachable.weak.follow(x)
@@ -340,7 +211,7 @@ class CallPolicy:
         site = operation.site
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
-        if self._hashes_tensors and site.method in _SHOW_ORDER and not site.is_attribute:
+        if self.libraries.hashes_tensors and site.method in _SHOW_ORDER and not site.is_attribute:
             self._goes_through(operation.operands)
         if site.is_set and site.method == "__class__":
             self._sets_class(operation, *operation.operands)
@@ -449,20 +320,6 @@ class CallPolicy:
         elif function is getattr and len(args) > 1:
             self._attribute(call, getattr, *args[:2])
 
-    def _imports(self, call, args, kwargs):
-        """Note a call of `__import__` with operands, or with unknown ones (None)."""
-        if args is None:
-            self._chains.imports(None, 0, None)
-            return
-        signature = inspect.signature(builtins.__import__)
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-        except TypeError as error:          # which the call raises, too
-            raise_interrupt(error, signature.bind, *args, **kwargs)
-            return
-        package = (given.get("globals") or call.frame.f_globals).get("__package__")
-        self._chains.imports(given["name"], given.get("level", 0), package)
-
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
         kind = type(function)
@@ -485,7 +342,7 @@ class CallPolicy:
             if isinstance(cls, type) and type(cls) is not type and not is_user_module(type(cls).__module__):
                 text = f"{function.__name__}() of a {getattr(x, '__qualname__', type(x).__qualname__)} and {cls.__qualname__}"
                 self._reads.add_condition(ReadCondition.of((function.__name__, id(x), id(cls)), functools.partial(
-                    _answer, function, x, cls), text))
+                    answer, function, x, cls), text))
 
     def _attribute(self, call, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
@@ -511,37 +368,67 @@ class CallPolicy:
         """Decide about a call of a function with operands, or with unknown ones (None)."""
         if args is not None and gives_numbers(function, args):
             return
-        if function is open and args:
-            self.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
-        elif function is _PRINT:
-            self._apply(HOST, call, "builtins.print", function, args, kwargs)
+        if id(function) in _NOTED_BY_NAME:
+            _NOTED_BY_NAME[id(function)](self, call, args, kwargs)
         elif type(function) is types.BuiltinFunctionType and function.__module__ == "_warnings":
             self._status.first_time = (f"{function.__name__}() was called at {call.line} by a name of its own (warnings.warn "
                                        "would come at every call)")
-        if function is type:
-            self._kinds.asked(call, args)
         function = real(function)
-        kind = type(function)
-        if function is str or (kind is types.BuiltinFunctionType and any(function is f for f in _TEXTS_IN_C)):
-            self._reads.asks_for_fields(IN_TEXTS)
-        if function is id or function is hash:
-            self._reachable.takes_number(args)
-        elif function is sys._getframe or function is inspect.currentframe:
-            self._status.first_time = f"{function.__name__}() was called at {call.line}, and looks at what else runs"
-        if function is builtins.__import__:
-            self._imports(call, args, kwargs)
+        if id(function) in _NOTED:
+            _NOTED[id(function)](self, call, function, args, kwargs)
         if args is None:
             self._by_any_name(call, function)
         elif args:
             self._by_name(call, function, args)
+        kind = type(function)
         if kind is CACHED:
             recorder: Any = tls.m.recorder
             is_repeated = self._reachable.caches.called(function, args, kwargs)
             if is_repeated and recorder.repeats_messages and not is_own(module_of_class(function)):
                 repeat(recorder, name_of(function), function, args, kwargs)
+        elif not is_own(kind.__module__):
+            self._by_class(call, function, args, kwargs)
+
+    # Functions that stand for themselves: `_NOTED_BY_NAME` and `_NOTED` say which method takes the call.
+
+    def _opens(self, call, args, kwargs):
+        if args:
+            self.libraries.opens(args[0], kwargs.get("mode", args[1] if len(args) > 1 else "r"), call.frame)
+
+    def _prints(self, call, args, kwargs):
+        self._apply(HOST, call, "builtins.print", _PRINT, args, kwargs)
+
+    def _asks_type(self, call, args, kwargs):
+        self._kinds.asked(call, args)
+
+    def _makes_text(self, call, function, args, kwargs):
+        self._reads.asks_for_fields(IN_TEXTS)
+
+    def _takes_number(self, call, function, args, kwargs):
+        self._reachable.takes_number(args)
+
+    def _looks_at_frames(self, call, function, args, kwargs):
+        self._status.first_time = f"{function.__name__}() was called at {call.line}, and looks at what else runs"
+
+    def _imports(self, call, function, args, kwargs):
+        """Note a call of `__import__` with operands, or with unknown ones (None)."""
+        if args is None:
+            self._chains.imports(None, 0, None)
             return
-        if is_own(kind.__module__):
+        signature = inspect.signature(builtins.__import__)
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:          # which the call raises, too
+            raise_interrupt(error, signature.bind, *args, **kwargs)
             return
+        package = (given.get("globals") or call.frame.f_globals).get("__package__")
+        self._chains.imports(given["name"], given.get("level", 0), package)
+
+    # Other functions, by their class.
+
+    def _by_class(self, call, function, args, kwargs):
+        """Decide about a call of a function by the class of that, and by the object to which it is bound."""
+        kind = type(function)
         if is_a(function, type) and issubclass(function, np.generic):
             settle_values(args or ())
         if is_a(function, functools.partial) and kind.__call__ is functools.partial.__call__:
@@ -721,7 +608,7 @@ class CallPolicy:
         elif rule is SETS:
             self._reads.add_condition(ReadCondition.of(("state", text), STATES[text], f"the state that {text} sets", snapshot))
         elif rule is READS:
-            self._reads.add_condition(_reading_condition(text, function, args, kwargs))
+            self._reads.add_condition(reading_condition(text, function, args, kwargs))
         elif text.startswith("decimal."):
             self._reads.uses_decimals()
         if text in _ASK_HANDLED or text.startswith("traceback."):
@@ -769,6 +656,14 @@ class CallPolicy:
         self._status.refuse(f"it calls {text} at {call.line}, in {call.frame.f_code.co_qualname}(), {_reason(text)}")
 
 
+# Functions by their ids, as code calls them, and behind stand-ins -> method that takes the call.
+_NOTED_BY_NAME = {id(open): CallPolicy._opens, id(print): CallPolicy._prints, id(type): CallPolicy._asks_type}
+_NOTED = {
+    **{id(f): CallPolicy._makes_text for f in (str, repr, ascii, format)},
+    **{id(f): CallPolicy._takes_number for f in (id, hash)},
+    **{id(f): CallPolicy._looks_at_frames for f in (sys._getframe, inspect.currentframe)},
+    id(builtins.__import__): CallPolicy._imports,
+}
 def is_switch(owner, name) -> bool:
     """Return whether a property of a module of ingot sets an attribute, which tells the recorder itself."""
     return is_a(owner, types.ModuleType) and is_own(owner.__name__) and hasattr(
@@ -820,24 +715,6 @@ def _may_repeat(args, kwargs) -> bool:
                                     for x in (*args, *kwargs.values()))
 
 
-def _answer(function, *args, **kwargs):
-    """Return what a function gives, or the class of the error that it raises."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        raise_interrupt(error, function, *args, **kwargs)
-        return type(error)
-
-
-def _reading_condition(text, function, args, kwargs) -> ReadCondition:
-    """Return the condition that a call gives an equal result, or raises an error of the same type."""
-    def read():
-        return comparable(_answer(function, *args, **kwargs))
-
-    shown = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
-    return ReadCondition(("call", text, shown), read, snapshot(read()), f"{text}({shown})")
-
-
 def _reason(text) -> str:
     module = text
     while module and module not in _REASONS:
@@ -845,15 +722,3 @@ def _reason(text) -> str:
     return _REASONS.get(module, _ANY_REASON)
 
 
-def _thread() -> tuple:
-    return threading.get_ident(), threading.current_thread().name
-
-
-def _settings() -> tuple:
-    return tuple(vars(config.current()).values())
-
-
-def modes() -> tuple:
-    """Return the modes of the thread and defaults of the process that `_MODES` names."""
-    m = tls.m
-    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device, config.current()

@@ -400,7 +400,7 @@ def _open(file, mode="r", *args, **kwargs):
     tracker = _tracker()
     if tracker is None:
         return _OPEN(file, mode, *args, **kwargs)
-    tracker.world.opens(file, mode, sys._getframe(1))
+    tracker.world.libraries.opens(file, mode, sys._getframe(1))
     found = _OPEN(file, mode, *args, **kwargs)
     tracker.known.add_own(found)
     return found

@@ -50,15 +50,16 @@ from ..side_effects.writes import WriteLog
 from .ambient_state import states_of_text
 from .attributes import DynamicAttributes, TensorAttributes
 from .attributes_of_libraries import names_set
-from .call_policy import PRINTING, WATCHED, CallPolicy, ContextVariables, is_switch
+from .call_policy import CallPolicy, ContextVariables, is_switch
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import FINALISES, LOADS
 from .iterators import OutsideIterators
+from .library_functions import observer_of
 from .reachable import Reachable
 from .read_log import IN_TEXTS, ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle
-from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators, is_seed
+from .stdlib_state import FROM_SYSTEM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
 from .weak_references import WeakReferences
 
@@ -232,9 +233,6 @@ class Tracker:
     def _enters(self, frame):
         self.world.events.enter(frame, is_library=True)
 
-    def _watched(self, frame):
-        self.world.call_by_library(frame)
-
     def _initialised(self, frame):
         """Note an object of a library's class that the call makes, except for those that ingot makes for itself."""
         x, caller = _first_argument(frame), frame.f_back
@@ -252,7 +250,7 @@ class Tracker:
             return
         starts = function.__name__ in _STARTS_THREAD
         if starts:
-            self.world.starts_thread(frame)
+            self.world.libraries.starts_thread(frame)
         if self.inputs.is_symbolic and (starts or self.inputs.views.cover(function.__self__)):
             self.writes.fix_numbers()
         if not starts:
@@ -283,13 +281,7 @@ class Tracker:
         self.known.compares = self.known.compares or asks_identity(code)
         self.contents.tells_methods = self.contents.tells_methods or tells_apart(code)
         self.tensors.named(code.co_names)
-        if makes_text(code) or not _MAKE_TEXTS.isdisjoint(code.co_names):
-            self.reads.asks_for_fields(IN_TEXTS)
-        if makes_text(code):
-            for state in states_of_text(code):
-                self.reads.add_condition(state)
-            if self.known.parts.taken.apart:
-                self.reachable.on_operand()
+        self._texts(code)
         if code.co_name == "__init__" and code.co_varnames:
             self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())
@@ -320,6 +312,16 @@ class Tracker:
             elif chain.name in local:
                 self._store(chain, local[chain.name])
         self.inputs.settle(local)
+
+    def _texts(self, code):
+        """Guard what the texts of objects depend on, if code makes some."""
+        if makes_text(code) or not _MAKE_TEXTS.isdisjoint(code.co_names):
+            self.reads.asks_for_fields(IN_TEXTS)
+        if makes_text(code):
+            for state in states_of_text(code):
+                self.reads.add_condition(state)
+            if self.known.parts.taken.apart:
+                self.reachable.on_operand()
 
     def _guard_function(self, frame):
         """Guard code and defaults of the function that runs, and that its class has it: code of libraries may have found it
@@ -492,8 +494,9 @@ def _known_library_code(frame) -> tuple:
         found.append(Tracker._initialised)
     if code.co_name in _WRITES_TEXT and code.co_argcount:
         found.append(Tracker._writes_text)
-    if id(code) in WATCHED or code.co_name == "submit" or space is RANDOM or space is PRINTING:
-        found.append(Tracker._watched)
+    observer = observer_of(frame)
+    if observer is not None:
+        found.append(lambda tracker, frame: observer(tracker.world.libraries, frame))
     if code.co_argcount and code.co_name in _RUNNERS:
         found.append(Tracker._runs)
     elif code.co_argcount and space.get("__package__") == _OF_MODULES and code.co_name not in _SETTERS:

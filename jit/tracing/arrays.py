@@ -280,8 +280,7 @@ def _uses_of(code, name) -> tuple | None:
             if use is None:
                 return None
             found += use
-        if ins.opname.startswith("CALL"):
-            keywords = ()
+        keywords = () if ins.opname.startswith("CALL") else keywords
     return tuple(found)
 
 

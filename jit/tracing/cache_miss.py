@@ -292,12 +292,7 @@ class MissHandler:
         if self.stats["compiles"] and NO_SECOND.peek():
             self._refuse_second(call.reason)
         self._last_key = kept_key(call.key)
-        run = Run(self._fn, frozenset(self._cache.changing), symbols,
-                  tables=[p for p in self._tables.values() if p is not None], targets=self._living_targets(), run=self._run,
-                  objects=self.objects)
-        run.recorder.refuses, run.recorder.reads.defers = self._eager.refuses, not self._no_reads
-        if symbols is not None and self._may_read_sizes():
-            run.recorder.reads.sizes = self._data_sizes
+        run = self._new_run(symbols)
         try:
             run.record(call)
         except ProxyError as error:           # from now on it gets plain numbers, each of which counts
@@ -307,8 +302,7 @@ class MissHandler:
             return self._record(call, family)
         except MovedError as error:
             self._eager.add(str(error))
-            args, kwargs = call.arguments()
-            return self._run(*args, **kwargs), str(error), None
+            return self._run_again(call), str(error), None
         except DisturbedError as error:         # the function ran, but its recording may not hold
             self._discard(run, call, error)
             return run.result, self.why, None
@@ -316,22 +310,39 @@ class MissHandler:
             if self._eager.refuses or not (run.is_as_eager or run.may_repeat):
                 raise
             self._discard(run, call, RunEagerlyError(str(error).removeprefix(REFUSED)))
-            if not run.is_as_eager:
-                self.limit.end()        # a later call may have written something before the error
-                args, kwargs = call.arguments()
-                return self._run(*args, **kwargs), self.why, None
-            return run.result, self.why, None
+            if run.is_as_eager:
+                return run.result, self.why, None
+            self.limit.end()        # a later call may have written something before the error
+            return self._run_again(call), self.why, None
         finally:
             run.forget()
-        new = {place.identity: place for place in run.looked_up if place.identity not in self._tables}
-        if new:                                 # the next call is recorded with tables there
-            self._tables = {**self._tables, **new}
-            self.why = f"it looks up {next(iter(new.values())).chain} by a number that changes"
-            self._eager.add(self.why)
+        if self._takes_tables(run):
             return run.result, self.why, None
         run.recording.limit = self.limit
         self._enter(call, run, family)
         return run.result, definition_of(self._fn).of(call.reason), run.template
+
+    def _takes_tables(self, run) -> bool:
+        """Return whether the run has looked numbers up where the next call is recorded with tables."""
+        new = {place.identity: place for place in run.looked_up if place.identity not in self._tables}
+        if new:
+            self._tables = {**self._tables, **new}
+            self.why = f"it looks up {next(iter(new.values())).chain} by a number that changes"
+            self._eager.add(self.why)
+        return bool(new)
+
+    def _new_run(self, symbols) -> Run:
+        run = Run(self._fn, frozenset(self._cache.changing), symbols,
+                  tables=[p for p in self._tables.values() if p is not None], targets=self._living_targets(), run=self._run,
+                  objects=self.objects)
+        run.recorder.refuses, run.recorder.reads.defers = self._eager.refuses, not self._no_reads
+        if symbols is not None and self._may_read_sizes():
+            run.recorder.reads.sizes = self._data_sizes
+        return run
+
+    def _run_again(self, call):
+        args, kwargs = call.arguments()
+        return self._run(*args, **kwargs)
 
     def _discard(self, run, call, error):
         """Count a call that ran as it is, since its recording does not hold, and warn if later calls will do so, too."""

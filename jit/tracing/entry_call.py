@@ -189,25 +189,31 @@ class _Writer:
             others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
             if others:
                 lines.append(f"if {' or '.join(others)}: return MISS")      # the function may depend on their identity
-            apart = self.entry.tensors.apart if t is x else self.entry.apart_objects
-            if apart:
-                lines.append(f"if id(x{i}) in {self._name(apart)}: return MISS")
-            if t is x:
-                lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
-                          f"a{n} = x{i}._a"]
-                methods = self.entry.tensors.questions.methods.get(n)
-                lines += [f"if x{i}.__dict__ and not {self._name(methods)}.isdisjoint(x{i}.__dict__): return MISS"] * bool(
-                    methods)
-            else:
-                lines += [f"if x{i}.__class__ is not ndarray: return MISS", f"a{n} = x{i}"]
-            lines.append(f"if a{n}.shape != {self._name(t._a.shape)}: return MISS")
-            dtype = self._name(t._a.dtype)
-            if type(t._a) is DeviceArray:
-                lines.append(f"if a{n}.__class__ is not DeviceArray or a{n}.dtype is not {dtype} or not a{n}.is_contiguous or "
-                             f"a{n}.kind != {t._a.kind!r} or a{n}.memory.device != {t._a.device}: return MISS")
-            elif n not in checked_natively:
-                lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {dtype} or not a{n}.flags.carray: "
-                             "return MISS")
+            lines += self._leaf(i, n, t, is_array=t is not x) + self._memory(n, t._a, n in checked_natively)
+        return lines
+
+    def _leaf(self, i, n, t, is_array) -> list:
+        """Write the checks of an argument that is a tensor, or an array with the tensor `t` over it; set `a{n}`."""
+        apart = self.entry.apart_objects if is_array else self.entry.tensors.apart
+        lines = [f"if id(x{i}) in {self._name(apart)}: return MISS"] if apart else []
+        if is_array:
+            return [*lines, f"if x{i}.__class__ is not ndarray: return MISS", f"a{n} = x{i}"]
+        lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
+                  f"a{n} = x{i}._a"]
+        methods = self.entry.tensors.questions.methods.get(n)
+        if methods:
+            lines.append(f"if x{i}.__dict__ and not {self._name(methods)}.isdisjoint(x{i}.__dict__): return MISS")
+        return lines
+
+    def _memory(self, n, a, is_checked_natively) -> list:
+        """Write the checks of the shape, dtype and order of the array `a{n}`."""
+        lines, dtype = [f"if a{n}.shape != {self._name(a.shape)}: return MISS"], self._name(a.dtype)
+        if type(a) is DeviceArray:
+            lines.append(f"if a{n}.__class__ is not DeviceArray or a{n}.dtype is not {dtype} or not a{n}.is_contiguous or "
+                         f"a{n}.kind != {a.kind!r} or a{n}.memory.device != {a.device}: return MISS")
+        elif not is_checked_natively:
+            lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {dtype} or not a{n}.flags.carray: "
+                         "return MISS")
         return lines
 
     def _captured(self):

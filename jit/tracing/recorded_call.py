@@ -313,6 +313,16 @@ class Run:
                 state.restore()
             raise
 
+    def _note_parts(self, call, tracker, met, spec):
+        """Note the containers and objects of which the arguments consist; `met` and `spec` are those of `flatten`."""
+        parts = tracker.known.parts
+        parts.taken.take(self.objects, met.containers)
+        parts.end_at(held_by(spec))
+        tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
+        if call.containers is not None:
+            self.containers, self.keeps_identity = ArgumentContainers([*met.containers, *met.wholes], call.given,
+                                                                      parts.taken.apart), True
+
     def _record(self, call: Call, state: ProcessState):
         m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
@@ -320,27 +330,17 @@ class Run:
         args, kwargs = call.arguments(self.symbols)
         tracker.called(self.fn, args, kwargs, call.leaves[: call.own_counts[0]])
         passed: list = []
-        for g in call.arrays:
-            recorder.inputs.arrays[id(g.array)] = g.tensor
+        recorder.inputs.arrays |= {id(g.array): g.tensor for g in call.arrays}
         met = ContainerTable(objects=self.objects)
         before = flatten((args, kwargs), passed, read=recorder.reads.passthrough.part, met=met)
         fields = [(x, fields_of(x)) for x in met.containers if is_structure(x)]
         parts = tracker.known.parts
-        parts.taken.take(self.objects, met.containers)
-        parts.end_at(held_by(before))
-        tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
-        if call.containers is not None:
-            self.containers, self.keeps_identity = ArgumentContainers([*met.containers, *met.wholes], call.given,
-                                                                      parts.taken.apart), True
+        self._note_parts(call, tracker, met, before)
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.text
         state.contexts = (tracker.end, inputs.__exit__, lookups.__exit__, recorder.release, tracker.writes.settle_all)
         try:
-            tracker.begin()
-            if call.has_moved():
-                raise MovedError("what it reads changed before the call was recorded")
-            m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
-            m.refresh()
+            self._begin(call, m)
             try:
                 effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
                 were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
@@ -350,11 +350,7 @@ class Run:
                 self._set_objects_back(parts.taken, error)
                 raise
             finally:
-                m.recorder = m.sizes = None
-                if self.symbols is not None:
-                    self.symbols.scope.printer = None
-                recorder.release()
-                m.refresh()
+                self._release(m)
             tracker.writes.settle([])
             self.keeps_plain = lookups.is_written
             if self.template.has_proxies or self.template.has_reads or self.has_proxy_keys or self.containers.are_copies:
@@ -362,16 +358,37 @@ class Run:
             self._check_usable(tracker, devices)
             self._set_guards(call, tracker, lookups, effects)
         except BaseException as error:
-            if isinstance(error, TraceError):
-                self._judge(tracker, error)
-            left = [error, self.result]
-            tracker.writes.settle(left)
-            self.result = left[1]
-            left.clear()            # (a circle)
+            self._leave_plain(tracker, error)
             raise
         finally:
             tracker.end()
         inputs.close()
+
+    def _begin(self, call, m):
+        """Record what this thread does from now on."""
+        recorder = self.recorder
+        recorder.tracker.begin()
+        if call.has_moved():
+            raise MovedError("what it reads changed before the call was recorded")
+        m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
+        m.refresh()
+
+    def _leave_plain(self, tracker, error):
+        """Leave plain numbers in what the function has written, and in its result, after an error."""
+        if isinstance(error, TraceError):
+            self._judge(tracker, error)
+        left = [error, self.result]
+        tracker.writes.settle(left)
+        self.result = left[1]
+        left.clear()            # (a circle)
+
+    def _release(self, m):
+        """Record nothing more in this thread."""
+        m.recorder = m.sizes = None
+        if self.symbols is not None:
+            self.symbols.scope.printer = None
+        self.recorder.release()
+        m.refresh()
 
     def forget(self):
         """Break up recorder and tracker, which refer to each other: the arguments die as soon as their owner lets go."""
