@@ -209,8 +209,11 @@ class ChainReads:
         local, found = frame.f_locals, []
         for chain in chains:
             root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
-            is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.own)
+            is_late = chain.root == FREE and chain.name in own
             at = 0 if is_late else computed_at(root, chain.steps)
+            if not is_late and chain.root != GLOBAL and id(root) in self._known.own:
+                # Attributes that the object itself holds are of the call: `ctx.k` reads no `k` of objects from outside.
+                at = 1 if chain.steps and holds_itself(root, *chain.steps[0]) else 0
             at = _moving_at(root, chain.steps) if at is None else at
             found += [chain.steps[at:]] if at is not None else ()
         return found
@@ -525,6 +528,11 @@ def cell_on(root, steps) -> tuple | None:
         return None
     owners = [(n, follow(root, steps[:n])) for n, step in enumerate(steps) if step == ("attr", "cell_contents")]
     return next(((x, n + 1) for n, x in reversed(owners) if type(x) is types.CellType), None)
+
+
+def holds_itself(x, step, name) -> bool:
+    """Return whether a step leads to an attribute that an object holds, past its class."""
+    return step == "attr" and name in dict_of(x) and not hasattr(type(static_attribute(type(x), name)), "__set__")
 
 
 def _moving_at(root, steps) -> int | None:

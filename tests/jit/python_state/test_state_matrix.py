@@ -6,6 +6,7 @@ import os
 import pytest
 
 import ingot
+from holder_programs import PRELUDE, program
 from ingot import jit
 from state_holders import CLASSES, HOLDERS, PATHS
 
@@ -80,6 +81,38 @@ def test_a_change_of_state_is_seen(name, change, path):
     assert is_refused or name in EAGER or traced.f.stats()["compiles"]
     if is_refused:
         assert Life(name, path, lambda f: jit.trace(f, refuse=False)).results(change) == expected
+
+
+def run(drawn, wrap) -> tuple:
+    """Return (results of the calls of a random program, its function)."""
+    ingot.manual_seed(0)
+    decimal.getcontext().prec = 28
+    space = {"__name__": "program_of_a_user"}
+    for text in (PRELUDE, drawn.setup, drawn.define):
+        exec(compile(text, "program of a user", "exec"), space)
+    space["f"], results = wrap(space["f"]), []
+    for change in drawn.changes:
+        if change is not None:
+            o, m, statement, number = change
+            names = {**space, "o": space[o], "m": space[m], "v": number}
+            results.append(outcome(lambda: exec(compile(statement, "change", "exec"), names)))
+        space["x"] = ingot.tensor([1.0, 2.0])
+        results.append(outcome(lambda: eval(drawn.call, space).tolist()))
+    return results, space["f"]
+
+
+@pytest.mark.drawn(80)
+@pytest.mark.parametrize("seed", range(2000))
+def test_random_programs_see_changes_of_several_objects(seed):
+    drawn = program(seed)
+    expected, _ = run(drawn, lambda f: f)
+    results, _ = run(drawn, lambda f: jit.trace(f, refuse=False))
+    assert str(results) == str(expected), f"seed {seed}\n{drawn}"      # (nan differs from itself)
+
+
+def test_most_random_programs_are_recorded():
+    recorded = [run(program(seed), lambda f: jit.trace(f, refuse=False))[1].stats()["compiles"] > 0 for seed in range(12)]
+    assert sum(recorded) > 6
 
 
 def test_the_matrix_is_large():
