@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import ArgumentError, ShapeError
+from ..process_state import ignore_float_errors
 
 UNIT = 32                   # numbers of a group are laid out in runs of so many
 LARGEST_GROUP = 1 << 16
@@ -141,17 +142,18 @@ class WeightFormat(NamedTuple):
         """Return the bytes of a row. Its last block may be filled in part."""
         return -(-numbers // self.block) * self.nbytes
 
+    @ignore_float_errors
     def unpack(self, rows: np.ndarray, numbers: int) -> np.ndarray:
         """Return the float32 numbers of rows [..., bytes] of uint8."""
         self._check_rows(rows, numbers)
         lead, blocks = rows.shape[:-1], rows.reshape(-1, self.nbytes)
         out = np.empty((len(blocks), self.block), np.float32)
         step = max(1, _ROWS // self.block)
-        with np.errstate(all="ignore"):
-            for i in range(0, len(blocks), step):
-                out[i:i + step] = self._numbers(blocks[i:i + step])
+        for i in range(0, len(blocks), step):
+            out[i:i + step] = self._numbers(blocks[i:i + step])
         return out.reshape(*lead, -(-numbers // self.block) * self.block)[..., :numbers]
 
+    @ignore_float_errors
     def pack(self, weights: np.ndarray) -> np.ndarray:
         """Return finite float32 numbers [..., n] as rows of bytes, each number rounded to the nearest of its group."""
         if weights.ndim < 1:
@@ -164,9 +166,8 @@ class WeightFormat(NamedTuple):
         rows = np.zeros((*lead, self.bytes_of_row(numbers)), np.uint8)
         blocks, values = rows.reshape(-1, self.nbytes), padded.reshape(-1, self.block).astype(np.float32, copy=False)
         step = max(1, _ROWS // self.block)
-        with np.errstate(all="ignore"):
-            for i in range(0, len(blocks), step):
-                self._write(blocks[i:i + step], values[i:i + step])
+        for i in range(0, len(blocks), step):
+            self._write(blocks[i:i + step], values[i:i + step])
         return rows
 
     def _check_rows(self, rows, numbers):

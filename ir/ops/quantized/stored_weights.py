@@ -9,6 +9,7 @@ from ...errors import DTypeError, ShapeError
 from ...opdef.aval import Aval, hinted
 from ...opdef.op import NO_GRAD, Host, op
 from ...opdef.param_checks import check_int
+from ...process_state import ignore_float_errors
 from ...reference.weight_formats import LARGEST_ROW, WeightFormat, format_named
 from ..core import elementwise as ew
 from ..core import reduce as rd
@@ -60,11 +61,11 @@ def _infer_linear(x, rows, bias, *, format, numbers):
     return Aval((*x.shape[:-1], rows.shape[0]), x.dtype)
 
 
+@ignore_float_errors
 def _linear(x, rows, bias, *, format, numbers):
-    with np.errstate(all="ignore"):
-        weight = format_named(format).unpack(rows, numbers).astype(x.dtype, copy=False)
-        out = np.matmul(x.reshape(prod(x.shape[:-1]), x.shape[-1]), weight.T)
-        return (out if bias is None else out + bias).reshape(*x.shape[:-1], len(rows))
+    weight = format_named(format).unpack(rows, numbers).astype(x.dtype, copy=False)
+    out = np.matmul(x.reshape(prod(x.shape[:-1]), x.shape[-1]), weight.T)
+    return (out if bias is None else out + bias).reshape(*x.shape[:-1], len(rows))
 
 
 def _linear_x(g, out, x, rows, bias, *, format, numbers):
