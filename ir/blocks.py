@@ -8,14 +8,13 @@ which handles none before the `finally` around its `yield`.
 
 from _io import _IOBase  # (io.IOBase has a metaclass, too)
 from collections.abc import Callable
-from contextlib import ContextDecorator
 from functools import wraps
 from itertools import starmap
 from operator import call
 from typing import Any
 
 
-class Block(_IOBase, ContextDecorator):
+class Block(_IOBase):
     """A context manager and decorator, which may be entered again inside of itself.
 
     `IOBase.__exit__` is code in C that calls `close`. Here that is code in C, too, which takes the innermost of the entered
@@ -32,12 +31,24 @@ class Block(_IOBase, ContextDecorator):
         self._entered = entered
         self.close = starmap(call, iter(entered.pop, None)).__next__
 
+    def __call__(self, fn):
+        @wraps(fn)
+        def inside(*args, **kwargs):        # (a frame of `contextlib` would show in tracebacks)
+            with self._recreate_cm():
+                return fn(*args, **kwargs)
+
+        return inside
+
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name not in ("_entered", "close")}
 
     def __setstate__(self, state):
         Block.__init__(self)
         vars(self).update(state)
+
+    def _recreate_cm(self):
+        """Return the block that a call of a decorated function enters."""
+        return self
 
     def around(self) -> tuple[Callable, Callable]:
         """Return (the function that begins a block, the one that puts back what it changes).

@@ -68,7 +68,7 @@ def is_user_code(module: str, file: str) -> bool:
 
 def unwrap_function(fn, args) -> tuple:
     """Return (the function that runs, its arguments), behind decorators of grad modes and with the object of a method."""
-    while getattr(getattr(fn, "__code__", None), "co_qualname", "") == "ContextDecorator.__call__.<locals>.inner":
+    while getattr(getattr(fn, "__code__", None), "co_qualname", "") == "Block.__call__.<locals>.inside":
         fn = fn.__wrapped__
     if isinstance(fn, types.MethodType):
         return fn.__func__, (fn.__self__, *args)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.source_location import place_of_frame
+from ...ir.tracebacks import computes_for_python
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.state.mode import tls
@@ -29,6 +30,8 @@ from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.numpy_scalars import fixed
 from ..recorder.record import Recorder
 from ..recorder.recording import Source
+
+computes_for_python(__name__)
 
 _CLOCKS = [getattr(time, name) for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns",
                                             "perf_counter_ns", "monotonic_ns", "process_time_ns", "thread_time_ns")

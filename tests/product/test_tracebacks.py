@@ -97,6 +97,7 @@ def test_a_mistake_shows_the_line_that_made_it(folder, name):
     check(text, file)
     with config.override(traceback="full"):
         whole = raised(file)
+        assert shown(whole)         # which explains a call that Python refused
     assert type(whole) is type(error)
     assert str(whole) == str(error)
     assert len(whole.args) == len(error.args)
@@ -317,6 +318,38 @@ def test_every_reader_sees_a_short_traceback(read):
         text = read(call)
         assert "ShapeError" in text
         assert not [file for file, _ in lines_of(text) if file.startswith(str(ROOT)) and "tests" not in file], text
+
+
+DECORATORS = {
+    "no_grad": lambda f: ingot.no_grad(f), "no_grad()": lambda f: ingot.no_grad()(f),
+    "enable_grad()": lambda f: ingot.enable_grad()(f), "inference_mode()": lambda f: ingot.inference_mode()(f),
+    "set_grad_enabled": lambda f: ingot.set_grad_enabled(True)(f), "autocast": lambda f: ingot.autocast("cpu")(f),
+    "detect_anomaly": lambda f: ingot.autograd.detect_anomaly()(f),
+    "record_function": lambda f: ingot.autograd.profiler.record_function("step")(f), "trace": jit.trace,
+}
+
+
+@pytest.mark.filterwarnings("ignore:anomaly")
+@pytest.mark.parametrize("name", DECORATORS)
+def test_decorators_of_the_users_functions_show_no_frames(name):
+    def decorated(a):
+        return a @ a
+
+    with pytest.raises(ShapeError) as caught:
+        DECORATORS[name](decorated)(ingot.ones(2, 3))
+    shown_frames = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert shown_frames == ["test_decorators_of_the_users_functions_show_no_frames", "decorated"]
+
+
+@pytest.mark.parametrize("call", [
+    lambda net: nn.utils.clip_grad_norm_(net, 1.0), lambda net: nn.utils.clip_grad_value_(net, 1.0),
+    lambda net: nn.init.normal_(net), lambda net: nn.init.xavier_uniform_(net.bias), lambda net: net.requires_grad_("a", 2),
+], ids=["clip_grad_norm_", "clip_grad_value_", "normal_", "xavier_uniform_", "requires_grad_"])
+def test_functions_that_ingot_decorates_show_no_frames(call):
+    with pytest.raises(Exception) as caught:
+        call(nn.Linear(2, 2))
+    frames = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert frames == ["test_functions_that_ingot_decorates_show_no_frames", "<lambda>"]
 
 
 def test_a_thread_hook_shortens_what_left_by_no_door():
