@@ -265,9 +265,9 @@ prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 
 
 
 def _infer_drop(x, keep, *, scale):
-    wants_float("drop", x)
-    common_with_numbers("drop", (keep, x.with_dtype(dt.bool_)))
-    check_number(scale, "drop: scale")
+    wants_float("dropout", x)
+    common_with_numbers("dropout", (keep, x.with_dtype(dt.bool_)))
+    check_number(scale, "dropout: scale")
     return x
 
 
@@ -279,7 +279,7 @@ def _drop(x, keep, *, scale):
     return np.asarray(np.where(keep, x * scale, 0.0), x.dtype)
 
 
-drop = op("drop", infer=_infer_drop, ref=in_single(_drop),
+drop = op("drop", title="dropout", infer=_infer_drop, ref=in_single(_drop),
           vjp=(lambda g, out, x, keep, *, scale: _drop_body(g, keep, scale=scale), None), lower=Composite(_drop_body),
           traits=("takes_float", "pointwise"), numbers=numbers_of(_drop_body), batch=LEADING,
           doc="x * scale where the mask holds, 0 elsewhere.")

@@ -96,11 +96,11 @@ distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(
 
 
 def _infer_pairs(x, positions, *, ord):
-    _check_ord("pair_distances", ord)
+    _check_ord("pdist", ord)
     if not x.dtype.is_floating_point or x.ndim != 2 or not x.shape[1]:
-        raise ShapeError(f"pair_distances takes a matrix of floating point rows, got {x}")
+        raise ShapeError(f"pdist takes a matrix of floating point rows, got {x}")
     if positions.dtype is not dt.int64 or positions.ndim != 1:
-        raise DTypeError(f"pair_distances takes a row of places of int64, got {positions}")
+        raise DTypeError(f"pdist takes a row of places of int64, got {positions}")
     return x.with_shape(positions.shape)
 
 
@@ -122,7 +122,7 @@ def _of_all(values, positions, n):
     return ew.add(half, transpose_last(half))
 
 
-pair_distances = op("pair_distances", infer=_infer_pairs,
+pair_distances = op("pair_distances", title="pdist", infer=_infer_pairs,
                     ref=lambda x, positions, *, ord: distances.ref(x, x.T, ord=ord).reshape(-1)[positions],
                     vjp=_pairs_vjp, saves=(0, 1, 2),
                     lower=Composite(_pairs_body), traits=("autocast_wide", "rule_as_one"), numbers=("ord",),

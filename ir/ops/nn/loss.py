@@ -437,7 +437,7 @@ def _by_logit(g, out, x, target):
 cross_entropy_of_logit = pointwise(
     "cross_entropy_of_logit", _logit_body, lambda x, target: (1 - target) * x + np.logaddexp(0, -x),
     (_by_logit, lambda g, out, x, target: ew.neg(ew.mul(g, x))), traits=("autocast_wide",),
-    doc="That of sigmoid(x), without overflow.")
+    title="binary_cross_entropy_with_logits", doc="That of sigmoid(x), without overflow.")
 
 
 def _squared_body(x, y):
@@ -452,7 +452,7 @@ def _squared_slope(g, x, y):
 
 squared_gap = pointwise("squared_gap", _squared_body, lambda x, y: (x - y) * (x - y),
                         (lambda g, out, x, y: _squared_slope(g, x, y), lambda g, out, x, y: _squared_slope(g, y, x)),
-                        doc="(x - y)^2")
+                        title="mse_loss", doc="(x - y)^2")
 
 
 def _huber_body(x, y, *, bound, curve, slope):
@@ -475,4 +475,5 @@ def _huber_slope(g, x, y, bound, curve, slope):
 huber = pointwise("huber", _huber_body, _huber,
                   (lambda g, out, x, y, *, bound, curve, slope: _huber_slope(g, x, y, bound, curve, slope),
                    lambda g, out, x, y, *, bound, curve, slope: _huber_slope(g, y, x, bound, curve, slope)),
+                  title="huber_loss",
                   doc="curve * (x - y)^2 where |x - y| <= bound, the line (|x - y| - bound / 2) * slope beyond.")
