@@ -64,9 +64,8 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if holds_anywhere(~constraint.check(value)):
-                raise ArgumentError(f"Expected parameter {name} ({type(value).__name__} of shape {list(value.shape)}) of "
-                                    f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
-                                    f"values:{_shown(value)}")
+                raise ArgumentError(f"Expected parameter {name} ({value.aval}) of {self!r} to satisfy the constraint "
+                                    f"{constraint!r}, but found invalid values{_examples(value, constraint)}")
 
     # Shapes.
 
@@ -200,9 +199,8 @@ class Distribution:
         except NotImplementedError:
             return
         if holds_anywhere(~support.check(value)):
-            raise ArgumentError(f"Expected value argument ({type(value).__name__} of shape {list(value.shape)}) to be within "
-                                f"the support ({support!r}) of the distribution {self!r}, but found invalid values:"
-                                f"{_shown(value)}")
+            raise ArgumentError(f"Expected value ({value.aval}) to be within the support ({support!r}) of {self!r}, but found "
+                                f"invalid values{_examples(value, support)}")
 
     def _spread(self, x, sample_shape):
         """Return a parameter expanded to the shape of samples."""
@@ -211,13 +209,22 @@ class Distribution:
     def __repr__(self):
         names = [n for n in self.arg_constraints if n in self.__dict__]
         values = {n: self.__dict__[n] for n in names}
-        shown = [f"{n}: {v if v.numel() == 1 and tls.m.batched is None else v.size()}" for n, v in values.items()]
+        shown = [f"{n}: {v if v.numel() == 1 and tls.m.batched is None else v.aval}" for n, v in values.items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def _shown(value) -> str:
-    """Return the text of a wrong value; under vmap samples cannot be shown."""
-    return f"\n{value}" if tls.m.batched is None else " (for some sample)"
+_MOST_SHOWN = 4       # numbers of a message
+
+
+def _examples(value, constraint) -> str:
+    """Return the text of the first wrong values; under vmap samples cannot be shown."""
+    if tls.m.batched is not None:
+        return " (for some sample)"
+    with no_grad():
+        wrong = ~constraint.check(value)
+        first = value.expand(wrong.shape + value.shape[value.ndim - constraint.event_dim:])[wrong].flatten().tolist()
+    shown = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in first[:_MOST_SHOWN]]
+    return f": {', '.join(shown)}{', ...' if len(first) > _MOST_SHOWN else ''}"
 
 
 class ExponentialFamily(Distribution):
