@@ -121,13 +121,18 @@ def explain_refusal(error: BaseException | None) -> None:
         refusing, users = _calls(error.__traceback__)
         if f"\n{told}(" in text:
             outer = _called(users, None)
-            if outer is not None and outer[1] != told and outer[1][:2] != "__":
+            first = re.search(r"\n[\w.]+\((\w+)", text)
+            if (outer is not None and outer[1] != told and outer[1][:2] != "__"
+                    and _begins_with(outer[0], None if first is None else first[1])):
                 error.args = _explained(text.partition("\n")[0][refusal.end(1) + 3:], *outer),
         elif "\n" not in text:
             callee = _called(refusing, told)
             outer = callee if refusing == users else _called(users, None)
             if callee is not None:
+                names = [p.name for p in _parameters(callee[0])]
                 fn, name = outer or callee
+                if told[0] != "_" and not _begins_with(fn, names[0] if names else None):
+                    fn, name = callee[0], told
                 if any(p.kind is p.VAR_KEYWORD for p in _parameters(fn)):       # it passes them on to a function that does not
                     fn = callee[0]
                 error.args = _explained(text[refusal.end(1) + 3:], fn, name),
@@ -136,6 +141,12 @@ def explain_refusal(error: BaseException | None) -> None:
 
 
 TEXTS.append(explain_refusal)
+
+
+def _begins_with(fn, first: str | None) -> bool:
+    """Return whether a function passes its arguments on to one whose first parameter has this name. `checkpoint(f, x)` begins
+    with a function of the user, and the refused call is that of `f`."""
+    return next((p.kind is p.VAR_POSITIONAL or p.name == first for p in _parameters(fn)), True)
 
 
 def name_in_program(error: BaseException, name: str) -> str:

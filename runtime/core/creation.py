@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, IngotError, ShapeError, kind_of
 from ...ir.interrupts import raise_interrupt
 from ...ir.process_state import ignore_float_errors
 from ...ir.reference.scalar_functions import as_kind
@@ -101,6 +101,18 @@ def _uneven(data) -> IngotError | None:
     return None
 
 
+def _no_number_in(data, path: str = "") -> str:
+    """Return the text that names the first element that is no number: a function that returns nothing gives None."""
+    for i, x in enumerate(data) if isinstance(data, (list, tuple)) else ():
+        if isinstance(x, (list, tuple)):
+            told = _no_number_in(x, f"{path}[{i}]")
+            if told:
+                return told
+        elif x is None or isinstance(x, (str, bytes, dict, set)):
+            return f", but data{path}[{i}] is {x if x is None else kind_of(x)}"
+    return ""
+
+
 def _length(x) -> int | None:
     if isinstance(x, (list, tuple)):
         return len(x)
@@ -146,7 +158,8 @@ def array_of(data, dtype=None) -> np.ndarray:
         if python and (a.dtype == object or (a.dtype.kind == "f" and dtype is None and _beyond_int64(a))):
             a = _large(np.array(data, object), dtype)
         if a.dtype == object or a.dtype.kind in "USMm":
-            raise DTypeError(f"cannot make a tensor of {type(data).__name__}: elements must be numbers of one nested shape")
+            raise DTypeError(f"cannot make a tensor of {type(data).__name__}: elements must be numbers of one nested shape"
+                             f"{_no_number_in(data)}")
         if a.size == 0 and python:
             a = a.astype(Defaults.dtype.np)
     if dtype is not None:

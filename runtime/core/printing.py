@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.errors import DTypeError
 from ...ir.suggestions import unknown_choice
 from ..state.mode import Defaults, tls
 from ..state.switches import Switch
@@ -202,7 +203,9 @@ def _format(self, spec) -> str:
     mark = None if recorder is None else recorder.formatted(self, spec, sys._getframe(1))
     if mark is not None:
         return mark
-    return self.item().__format__(spec) if not self.ndim else object.__format__(self, spec)
+    if self.ndim and spec:
+        raise DTypeError(f"the format {spec!r} takes one number, got {self.aval}; index it, or use item() or tolist()")
+    return str(self) if self.ndim else self.item().__format__(spec)
 
 
 Tensor.__repr__ = tensor_text

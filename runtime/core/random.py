@@ -14,7 +14,7 @@ from operator import length_hint
 import numpy as np
 
 from ...ir.blocks import block
-from ...ir.errors import ArgumentError, DTypeError
+from ...ir.errors import ArgumentError, DTypeError, kind_of
 from ..state.mode import Defaults, tls
 from .device import CPU, as_device
 from .device_array import DeviceArray
@@ -166,9 +166,19 @@ def _refuse(what):
 default_generator = Generator()
 
 
+def chosen(generator) -> Generator:
+    """Return the generator of a random function: the default one for None."""
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise DTypeError(f"generator must be an ingot.Generator, got {kind_of(generator)}; "
+                         "ingot.Generator().manual_seed(n) makes one")
+    return generator
+
+
 def draw_key(generator: Generator | None = None, device=None) -> Tensor:
     """Return the next key of a generator (by default the default one), on the device that uses it."""
-    generator = generator or default_generator
+    generator = chosen(generator)
     if device is CPU or (device is None and Defaults.device == "cpu"):
         return generator.key()
     drawn = None if tls.m.recorder is not None or tls.m.batched is not None else key_on(generator, device)
@@ -177,7 +187,7 @@ def draw_key(generator: Generator | None = None, device=None) -> Tensor:
 
 def draw_key_on_device_of(t: Tensor, generator: Generator | None = None) -> Tensor:
     """Return the next key of a generator on the device of a tensor."""
-    m, generator = tls.m, generator or default_generator
+    m, generator = tls.m, chosen(generator)
     if t._a.__class__ is DeviceArray and m.recorder is None and m.batched is None:
         drawn = t._a.backend.key(generator, t._a.device)
         if drawn is not None:

@@ -3,7 +3,7 @@
 Way in: `DataLoader`. Batches and random numbers are the same for any number of workers.
 """
 
-from ...ir.call_errors import explain_constructors as _explain_constructors
+from ..api.register.register import name_constructors as _name_constructors
 from . import collate, dataloader, dataset, sampler
 from . import distributed_sampler as distributed
 from .collate import default_collate, default_convert
@@ -20,4 +20,4 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Datas
            "dataset", "default_collate", "default_convert", "distributed", "functional_datapipe", "get_worker_info",
            "random_split", "sampler"]
 
-_explain_constructors(globals())
+_name_constructors(globals())

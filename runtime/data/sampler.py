@@ -62,7 +62,8 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
-        n, left, generator = len(self.data_source), self.num_samples, self.generator or Generator().manual_seed(drawn_seed())
+        n, left = len(self.data_source), self.num_samples
+        generator = Generator().manual_seed(drawn_seed()) if self.generator is None else self.generator
         while left > 0:
             if self.replacement:
                 drawn = FUNCTIONS["randint"](0, n, (min(left, 4096),), generator=generator).tolist()

@@ -1,6 +1,6 @@
 """`ingot.distributions`: probability distributions with samples, densities, entropies and divergences."""
 
-from ...ir.call_errors import explain_constructors as _explain_constructors
+from ..api.register.register import name_constructors as _name_constructors
 from . import constraint_registry, constraints, kl, transforms
 from . import parameters as utils
 from .categorical import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
@@ -42,4 +42,4 @@ __all__ = [
     "constraints", "identity_transform", "kl", "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
 ]
 
-_explain_constructors(globals())
+_name_constructors(globals())

@@ -7,7 +7,7 @@ Names of layers come from the `__all__` of each file. `parallel` and SyncBatchNo
 
 import importlib as _importlib
 
-from ...ir.call_errors import explain_constructors as _explain_constructors
+from ..api.register.register import name_constructors as _name_constructors
 from . import functional, modules, utils
 from .base import init, parameter
 from .base.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -58,7 +58,7 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "modules", "parallel", "parameter", "register_module_forward_hook", "register_module_forward_pre_hook",
            "register_module_full_backward_hook", "register_module_full_backward_pre_hook", "summary", "utils"]
 
-_explain_constructors(globals())
+_name_constructors(globals())
 
 _ON_DEMAND = {"grad": ".functional.conv_gradients", "parallel": ".parallel"}
 _LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".parallel.sync_batch_norm"}  # late, with code for processes

@@ -5,7 +5,7 @@ operator by operator, or recorded in a trace, with the same bits. The class gets
 modules only for averages of weights.
 """
 
-from ...ir.call_errors import explain_constructors as _explain_constructors
+from ..api.register.register import name_constructors as _name_constructors
 from . import lr_scheduler
 from . import weight_averaging as swa_utils
 from .adafactor_muon import Adafactor, Muon
@@ -19,4 +19,4 @@ from .sparse_adam import SparseAdam
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
            "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils"]
 
-_explain_constructors(globals(), vars(lr_scheduler), vars(swa_utils))
+_name_constructors(globals(), vars(lr_scheduler), vars(swa_utils))

@@ -165,6 +165,8 @@ def options_of(arguments: dict) -> dict:
 def check(**bounds):
     """Raise unless each named value is at least 0, or in [0, 1) for names that start with beta."""
     for name, value in bounds.items():
+        if isinstance(value, str):          # of a command line; `float` would take it here, and no step can
+            raise DTypeError(f"{name} must be a number, got {value!r}; convert it with float()")
         value = value if isinstance(value, (int, float)) else float(value)
         if name.startswith("beta") and not 0 <= value < 1:
             raise ArgumentError(f"{name} must be within 0 and 1 (1 excluded), got {value}")
@@ -345,6 +347,9 @@ class Optimizer:
     def _step(self, closure):
         loss = None
         if closure is not None:
+            if not callable(closure):
+                raise DTypeError(f"step takes a closure, a function that computes the loss again, got {kind_of(closure)}; call "
+                                 "step() without it after backward()")
             with enable_grad():
                 loss = closure()
         recorder = tls.m.recorder

@@ -316,6 +316,39 @@ def test_an_error_names_the_function_that_was_called(space, seed):
     assert len(refused) > 15, refused
 
 
+@pytest.mark.parametrize("name", ["l1_loss", "mse_loss", "huber_loss", "smooth_l1_loss", "soft_margin_loss",
+                                  "binary_cross_entropy", "binary_cross_entropy_with_logits", "poisson_nll_loss"])
+def test_a_second_backward_names_a_function_that_programs_call(name):
+    loss = getattr(F, name)(ingot.full((3,), 0.5, requires_grad=True), ingot.full((3,), 0.25))
+    loss.backward()
+    with pytest.raises(IngotError, match="a second time") as caught:
+        loss.backward()
+    named = re.search(r"through (\w+) a second", str(caught.value))[1]
+    assert hasattr(F, named) or hasattr(ingot, named), caught.value
+
+
+class _Pair(nn.Module):
+    def forward(self, a, b):
+        return a + b
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", [
+    "nn.summary(pair, x)", "checkpoint(pair, x, use_reentrant=False)", "func.functional_call(pair, {}, (x,))",
+    "func.vmap(pair)(x)", "func.grad(pair)(x)", "func.jacrev(pair)(x)", "nn.DataParallel(pair)(x)", "jit.trace(pair)(x)",
+    "ingot.compile(pair)(x)", "pair(x)", "checkpoint(pair, x, c=x, use_reentrant=False)", "func.vmap(pair)(x, c=x)",
+    "checkpoint(F.linear, x, use_reentrant=False)", "func.vmap(F.linear)(x)", "func.jacrev(F.linear)(x)",
+    "func.functional_call(nn.Linear(2, 2), {}, ())", "nn.summary(nn.Linear(2, 2))"])
+def test_a_refused_call_of_the_users_function_keeps_its_name(call):
+    space = {**PUBLIC, "pair": _Pair(), "x": ingot.ones(2), "checkpoint": ingot.utils.checkpoint.checkpoint,
+             "func": ingot.func, "jit": ingot.jit}
+    with pytest.raises(TypeError) as caught:
+        eval(call, space)
+    text = "".join(traceback.format_exception_only(caught.value))
+    called = "Linear.forward" if "Linear" in call else "linear" if "linear" in call else "_Pair.forward"
+    assert text.startswith(f"TypeError: {called}() "), text
+
+
 def test_a_hint_names_no_argument_that_the_function_lacks():
     ints = ingot.ones(2, 3).long()
     with pytest.raises(IngotError, match=r"^mse_loss takes floating point types, got int64\[2, 3\]; cast with \.to\(\)$"):

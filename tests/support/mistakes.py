@@ -191,7 +191,39 @@ MISTAKES = [Mistake(*row) for row in [
     ("state_dict shapes", "nn.Linear(2, 2).load_state_dict(nn.Linear(3, 2).state_dict())", RuntimeError,
      ("weight", "[2, 3]", "[2, 2]"), ("Size",)),
     ("scheduler of a module", "optim.lr_scheduler.StepLR(nn.Linear(2, 2), 1)", TypeError, ("StepLR", "Linear", "optimizer")),
+    # Options of constructors: the message names the class and the option.
+    ("size as text", "nn.Linear('3', 4)", DTypeError, ("Linear: ", "'3'"), ("empty",)),
+    ("layers as text", "nn.LSTM(4, 8, '2')", DTypeError, ("LSTM does not take str as num_layers",), ("input_size",)),
+    ("betas one by one", "optim.Adam([ingot.ones(1, requires_grad=True)], 2e-3, 0.5, 0.999)", DTypeError,
+     ("Adam does not take float as betas",), ("__init__", "tensors[")),
+    ("betas of a subclass", "class Mine(optim.Adam):\n    def __init__(self, p):\n        super().__init__(p, 2e-3, 0.5)\n"
+     "Mine([ingot.ones(1, requires_grad=True)])", DTypeError, ("Adam does not take float as betas",), ("__init__", "Mine")),
+    ("lr as text", "optim.SGD([ingot.ones(1, requires_grad=True)], '0.1')", DTypeError, ("SGD", "lr", "'0.1'", "float()")),
+    ("loss of tensors at once", "nn.CrossEntropyLoss(ingot.ones(2, 3), ingot.tensor([0, 1]))", DTypeError,
+     ("CrossEntropyLoss()(", "tensor"), ("bool",)),
+    ("dropout of a tensor at once", "nn.Dropout(ingot.ones(3))", DTypeError, ("Dropout()(", "tensor"), ("bool",)),
+    ("activation of a tensor at once", "nn.ReLU(ingot.ones(3))", DTypeError, ("ReLU()(", "tensor")),
+    ("function as a layer", "nn.Sequential(nn.Linear(2, 2), F.relu)", DTypeError,
+     ("Sequential", "'1'", "function", "forward()")),
+    ("step with a loss", "optim.SGD([ingot.ones(1, requires_grad=True)], 0.1).step(ingot.ones(1))", DTypeError,
+     ("step", "closure", "Tensor", "backward()"), ("inside ingot",)),
+    ("format of several", "f'{ingot.ones(2, 3):.3f}'", TypeError, ("'.3f'", "float32[2, 3]", "item()"), ("inside ingot",)),
+    ("None among numbers", "ingot.tensor([[1.0], [None]])", DTypeError, ("data[1][0] is None",)),
+    ("number as a generator", "ingot.randn(3, generator=0)", DTypeError, ("randn", "generator", "int", "manual_seed(")),
+    ("draws of a float tensor", "ingot.multinomial(ingot.ones(3), ingot.ones(()))", DTypeError, ("multinomial", "num_samples"),
+     ("bit_length",)),
+    # Distributions.
+    ("negative probabilities", "from ingot.distributions import Categorical\n"
+     "Categorical(probs=ingot.tensor([[-1.0, 3.0]] * 9))", ValueError,
+     ("probs (float32[9, 2])", "Simplex()", ": -0.5, 1.5, -0.5, 1.5, ..."), ("Size", "tensor(")),
+    ("nan logits", "from ingot.distributions import Categorical\nCategorical(logits=ingot.full((16, 5), float('nan')))",
+     ValueError, ("logits (float32[16, 5])", "nan"), ("tensor(",)),
+    ("value outside of the support", "from ingot.distributions import Categorical\n"
+     "Categorical(ingot.ones(16, 5)).log_prob(ingot.arange(16))", ValueError, ("int64[16]", ": 5, 6, 7, 8, ..."), ("tensor(",)),
     # Data and files.
+    ("dataset without a length", "from ingot.utils.data import DataLoader, Dataset\nclass Rows(Dataset):\n"
+     "    def __getitem__(self, i):\n        return i\nDataLoader(Rows(), shuffle=True)", DTypeError,
+     ("DataLoader does not take", "Rows as dataset", "len()"), ("__init__", "tensors[")),
     ("collate sizes", "from ingot.utils.data import DataLoader\n"
      "next(iter(DataLoader([ingot.ones(2), ingot.ones(3)], batch_size=2)))", RuntimeError, ("[3]", "[2]", "collate_fn", "1")),
     ("missing file", "ingot.load(folder + '/absent.pt')", FileNotFoundError, ("absent.pt",)),

@@ -17,7 +17,7 @@ from ....ir.ops.core.complex_numbers import of_pairs
 from ...core.backend import HOST
 from ...core.device import CPU
 from ...core.dispatch import KERNELS, after_short_path, kernel_of
-from ...core.random import default_generator, draw_key, draw_key_on_device_of, key_at
+from ...core.random import chosen, draw_key, draw_key_on_device_of, key_at
 from ...core.tensor import Tensor, wrap
 from ...memo.call_recorder import MIN_CALLS
 from ...state.mode import Defaults, tls
@@ -52,7 +52,7 @@ def next_drawn_like(op, t: Tensor, generator, **params) -> Tensor:
 
 def _drawn_here(op, generator, params) -> Tensor:
     """Draw on the host while nothing listens."""
-    place, kind = (generator or default_generator).reserve(1), (op, *params.items())
+    place, kind = chosen(generator).reserve(1), (op, *params.items())
     try:
         if kind not in _accepted:
             _accept(kind, op, params)
@@ -86,7 +86,7 @@ SCALED = (dt.float32, dt.float64)      # dtypes that are drawn, scaled and shift
 
 def fill_with_next(draw, generator, factor, summand, a):
     """Fill a contiguous host array with a draw, times a factor, plus a summand, while nothing listens."""
-    place = (generator or default_generator).reserve(1)
+    place = chosen(generator).reserve(1)
     kernel_of(draw)(place, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.opdef.aval import broadcast_shapes, integers
+from ....ir.opdef.aval import broadcast_shapes, integers, one_integer
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rn
 from ....ir.ops.core import reduce as rd
@@ -319,7 +319,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     """Draw indices with the given weights, from each row."""
     if input.ndim not in (1, 2) or not input.dtype.is_floating_point:
         raise ShapeError(f"multinomial takes one row of floating point weights or several, got {input.aval}")
-    n = input.shape[-1]
+    n, num_samples = input.shape[-1], one_integer(num_samples, "num_samples")
     if num_samples <= 0 or n == 0 or (not replacement and num_samples > n):
         raise ArgumentError(f"multinomial cannot draw {num_samples} of {n}{'' if replacement else ' without replacement'}")
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ....ir.call_errors import explain_call
+from ....ir.call_errors import explain_call, explain_constructors
 from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
 from ....ir.errors import ArgumentError, DimError, DTypeError, IngotError, NoTensorError, ShapeError, kind_of
@@ -21,7 +21,7 @@ from ....ir.refused_calls import METHODS_OF, name_in_program, unknown_keyword
 from ....ir.tracebacks import ARGUMENT_ERRORS, is_own_module
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
-from ...core.tensor import Tensor, shape_of
+from ...core.tensor import NotOneError, Tensor, shape_of
 from ...core.writes import is_quiet, write, wrote, wrote_plainly
 from ...memo.call_memo import kind_of_call, new_table, past_tracker
 from ...memo.call_recorder import first_call
@@ -199,26 +199,43 @@ def _not_taken(name, argument, x, error) -> Exception:
 def argument_error(error: Exception, code, values: dict) -> Exception | None:
     """Return the error that names a wrong argument, for one that arose inside a public function with these variables; None if
     its arguments do not show why."""
-    fn = next((values[name] for name in _WRAPPED if type(values.get(name)) is FunctionType), None)
-    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-    name, given = code.co_name, {name: values[name] for name in names if name in values}
-    if fn is None and code.co_flags & _TAKES_LIST:
-        given.update({f"tensors[{i}]": x for i, x in enumerate(values.get(code.co_varnames[len(names)], ()))})
-    if fn is not None and "args" in values:         # a wrapper, as `no_grad` and `make_inplace` write them
-        args = *given.values(), *values["args"]
-        name, given = fn.__name__, {**dict(zip(signature(fn).parameters, args)), **values.get("kwargs", {})}
-    if is_own_module(type(given.get("self")).__module__):       # the object of a method is right; `ingot.detach(3)` has none
-        given.pop("self", None)
+    name, given, defaults = _call_of(code, values)
     first, value = next(iter(given.items()), (None, None))
     if first in _OF_TENSORS and not isinstance(value, Tensor):
         return no_tensor(name, first, value)
-    named = [item for item in given.items() if repr(type(item[1]).__name__) in str(error) and not isinstance(item[1], Tensor)]
+    named = [(argument, x) for argument, x in given.items() if repr(type(x).__name__) in str(error)
+             and not isinstance(x, Tensor) and type(x) is not defaults.get(argument)]
     if isinstance(error, TypeError) and named:          # "'int' object is not iterable"; optional arguments come behind
-        return _not_taken(name, *named[0], error)
+        # "'<=' not supported between instances of 'str' and 'int'": numbers are right where something else is.
+        return _not_taken(name, *min(named, key=lambda item: isinstance(item[1], (int, float))), error)
     return _of_argument(error, name, given)
 
 
-_WRAPPED = "fn", "func", "plain"        # variables of wrappers with the function: here, in `contextlib`, in `torch_function`
+def _call_of(code, values: dict) -> tuple[str, dict, dict]:
+    """Return (name of a public function that runs, its arguments by name, types of the defaults where they are known)."""
+    fn = next((values[name] for name in _WRAPPED if type(values.get(name)) is FunctionType), None)
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    name, given = code.co_name, {name: values[name] for name in names if name in values}
+    defaults: dict = {}
+    if fn is None and code.co_flags & _TAKES_LIST:
+        several = code.co_varnames[len(names)]
+        given.update({f"{several}[{i}]": x for i, x in enumerate(values.get(several, ()))})
+    if fn is not None and "args" in values:         # a wrapper, as `no_grad` and `make_inplace` write them
+        parameters = signature(fn).parameters
+        name, given = fn.__name__, {**dict(zip(parameters, (*given.values(), *values["args"]))), **values.get("kwargs", {})}
+        defaults = {argument: type(p.default) for argument, p in parameters.items()}
+    kind = type(given.get("self"))
+    is_constructor = name == "__init__"
+    if is_constructor:
+        name = kind.__name__ if is_own_module(kind.__module__) or "cls" not in values else values["cls"].__name__
+    if is_constructor or is_own_module(kind.__module__):        # the object of a method is right; `ingot.detach(3)` has none
+        given.pop("self", None)
+    return name, given, defaults
+
+
+# Variables of wrappers with the function: here and in `ir/blocks.py`, in `contextlib`, in `torch_function`, in
+# `ir/call_errors.py`.
+_WRAPPED = "fn", "func", "plain", "init"
 _OF_TENSORS = "input", "tensor", "self", "x", "A"         # first parameters that take a tensor alone
 ARGUMENT_ERRORS.append(argument_error)
 METHODS_OF.append(Tensor)
@@ -238,6 +255,32 @@ def give_named_doors(functions: dict) -> None:
             door(fn, naming(fn))
             if public != fn.__name__:
                 _ALIASED.add(fn.__name__)
+
+
+def name_constructors(*spaces: dict) -> None:
+    """Explain calls that do not fit the constructors of public classes, and start messages of what they call with the class."""
+    explain_constructors(*spaces)
+    for cls in {base for space in spaces for value in space.values() if isinstance(value, type) for base in value.__mro__}:
+        init = vars(cls).get("__init__")
+        if type(init) is FunctionType and is_own_module(cls.__module__):
+            door(init, Leaving(_name_class, cls.__name__))
+    _NAMES.update({name for space in spaces for name, value in space.items() if isinstance(value, type)})
+
+
+def _name_class(error: BaseException | None, name: str) -> None:
+    """Start the message of an error that leaves a constructor with the name of the public class."""
+    trace = None if error is None else error.__traceback__
+    made = None if trace is None else trace.tb_frame.f_locals.get("self")
+    name = next((c.__name__ for c in type(made).__mro__ if is_own_module(c.__module__)), name)
+    if isinstance(error, NotOneError) and hasattr(made, "forward"):         # `nn.MSELoss(output, target)`
+        error.args = tensor_as_option(name).args
+    else:
+        _name_function(error, name)
+
+
+def tensor_as_option(name: str) -> DTypeError:
+    """Return the error for a module that is made with the tensors of a call."""
+    return DTypeError(f"{name}: an option is a tensor; make the module first, then call it with tensors: {name}()(...)")
 
 
 _NAMES: set[str] = set()        # of public functions that name themselves

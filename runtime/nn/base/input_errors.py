@@ -43,4 +43,4 @@ def _mistake(module, args, kwargs, error):
 def _described(value):
     if isinstance(value, np.ndarray):
         return f"a numpy array {value.dtype}{list(value.shape)}"
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else type(value).__name__

@@ -3,7 +3,7 @@
 from types import FunctionType
 
 from ....ir.doors import door_of_getattr, give_methods_doors
-from ....ir.errors import ArgumentError, DTypeError, IngotError
+from ....ir.errors import ArgumentError, DTypeError, IngotError, kind_of
 from ....ir.refused_calls import call_error
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
@@ -187,7 +187,8 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def add_module(self, name, module):
         if module is not None and not isinstance(module, Module):
-            raise DTypeError(f"{type(module).__name__} is not a Module")
+            hint = "; call functions in forward()" if isinstance(module, FunctionType) else ""
+            raise DTypeError(f"{name!r} must be a Module, got {kind_of(module)}{hint}")
         self._check_name(name, "_modules", "module")
         self._modules[name] = after_hooks(MODULE_HOOKS, self, name, module)
 

@@ -4,7 +4,8 @@ from itertools import repeat
 from typing import Any
 
 from ....ir.errors import ShapeError
-from ...api.register.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS, tensor_as_option
+from ...core.tensor import Tensor
 from .. import functional as F
 from ..base.field_constructors import REQUIRED, constructor, field_values
 from ..base.module import Module
@@ -55,6 +56,8 @@ class _Activation(Module):
     def __init__(self, *args, **kwargs):
         super().__init__()
         for name, value in field_values(self, self._fields, args, kwargs).items():
+            if isinstance(value, Tensor) and value.ndim:        # `nn.ReLU(x)`
+                raise tensor_as_option(type(self).__name__)
             setattr(self, name, value)
 
     def forward(self, input):

@@ -89,7 +89,7 @@ def test_registration_checks_names():
         m.register_parameter("a.b", None)
     with pytest.raises(KeyError, match="already exists"):
         m.register_buffer("linear", None)
-    with pytest.raises(TypeError, match="not a Module"):
+    with pytest.raises(TypeError, match="must be a Module"):
         m.add_module("x", 3)
     with pytest.raises(ValueError, match="leaf"):
         p = nn.Parameter(ingot.ones(1))
@@ -296,7 +296,7 @@ LAYERS = {"Linear": (nn.Linear(3, 2), "input"), "Embedding": (nn.Embedding(3, 2)
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize(("value", "message"), [(None, "got None; did the layer before"),
-                                             ([[1.0]], "got a list; make it a tensor")])
+                                             ([[1.0]], "got list; make it a tensor")])
 def test_layers_refuse_other_arguments_than_tensors(name, value, message):
     layer, argument = LAYERS[name]
     with pytest.raises(TypeError, match=f"{name} takes a tensor as {argument}, {message}"):
