@@ -49,6 +49,10 @@ td.name { position: sticky; left: 0; background: var(--paper); max-width: min(30
 .share { display: inline-block; width: 64px; height: 8px; border-radius: 4px; background: var(--line); margin-right: 8px }
 .share + b { display: inline-block; min-width: 50px; font-weight: inherit }
 .share i { display: block; height: 8px; min-width: 2px; border-radius: 4px; background: var(--accent) }
+@media (max-width: 1720px) {      /* all columns fit from 1,400 pixels on */
+  td { padding: 5px } th button { padding: 7px 5px; font-size: 12px } th button::after { padding-left: 1px }
+  .clip { max-width: 130px } .share { width: 24px; margin-right: 4px } .share + b { min-width: 44px }
+  td.name { max-width: min(220px, 44vw) } }
 pre { font: 12px/1.5 ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; background: var(--soft); padding: 12px;
       border-radius: 8px; overflow: auto; max-height: 82vh; margin: 8px 0; tab-size: 4 }
 details { border: 1px solid var(--line); border-radius: 8px; margin: 8px 0; padding: 7px 12px }
