@@ -166,7 +166,7 @@ def _refuse(what):
 default_generator = Generator()
 
 
-def chosen(generator) -> Generator:
+def chosen(generator: Generator | None) -> Generator:
     """Return the generator of a random function: the default one for None."""
     if generator is None:
         return default_generator

@@ -882,9 +882,9 @@ class Tensor:
         """Elementwise le."""
     def le_(self, other, *, out=None) -> Tensor:
         """In-place version of le()."""
-    def lerp(self, end, weight, *, out=None) -> Tensor:
+    def lerp(self, end, weight: Tensor | builtins.float, *, out=None) -> Tensor:
         """Return input + weight * (end - input), exact at both ends."""
-    def lerp_(self, end, weight, *, out=None) -> Tensor:
+    def lerp_(self, end, weight: Tensor | builtins.float, *, out=None) -> Tensor:
         """In-place version of lerp()."""
     def less(self, other, *, out=None) -> Tensor:
         """Elementwise lt."""

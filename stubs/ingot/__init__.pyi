@@ -1507,9 +1507,11 @@ class Tensor:
     def le_(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of le()."""
-    def lerp(self, end: Tensor | _b.complex, weight: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+    def lerp(self, end: Tensor | _b.complex, weight: Tensor | _b.float, *,
+             out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """Return input + weight * (end - input), exact at both ends."""
-    def lerp_(self, end: Tensor | _b.complex, weight: Tensor, *, out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
+    def lerp_(self, end: Tensor | _b.complex, weight: Tensor | _b.float, *,
+              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
         """In-place version of lerp()."""
     def less(self, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
              out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
@@ -3910,10 +3912,10 @@ def le(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], 
 def le_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,
         out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of le()."""
-def lerp(input: Tensor, end: Tensor | _b.complex, weight: Tensor, *,
+def lerp(input: Tensor, end: Tensor | _b.complex, weight: Tensor | _b.float, *,
          out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """Return input + weight * (end - input), exact at both ends."""
-def lerp_(input: Tensor, end: Tensor | _b.complex, weight: Tensor, *,
+def lerp_(input: Tensor, end: Tensor | _b.complex, weight: Tensor | _b.float, *,
           out: Tensor | _c.Sequence[Tensor] | None = None) -> Tensor:
     """In-place version of lerp()."""
 def less_(input: Tensor, other: Tensor | _b.complex | _np.ndarray[_t.Any, _t.Any], *,

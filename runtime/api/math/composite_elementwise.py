@@ -95,7 +95,7 @@ def ldexp(input, other, *, out=None):
 
 @api(inplace=(pointwise.lerp, pointwise.lerp_by), memoised=True)
 @rounds_once
-def lerp(input, end, weight, *, out=None):
+def lerp(input, end, weight: Tensor | float, *, out=None):
     """Return input + weight * (end - input), exact at both ends."""
     weight = as_operand(weight, "lerp")
     d = result_type(input, end, weight) if isinstance(weight, Tensor) else result_type(input, end)

@@ -16,6 +16,8 @@ from ingot import set_rng_state as set_rng_state
 import contextlib as _contextlib
 
 default_generator: _Generator
+def chosen(generator: _Generator | None) -> _Generator:
+    """Return the generator of a random function: the default one for None."""
 def draw_key(generator: _Generator | None = None, device: _device | _b.str | _b.int | None = None) -> _Tensor:
     """Return the next key of a generator (by default the default one), on the device that uses it."""
 def draw_key_on_device_of(t: _Tensor, generator: _Generator | None = None) -> _Tensor:

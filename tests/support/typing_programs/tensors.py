@@ -87,3 +87,8 @@ close = np.allclose(array, np.asarray(x.detach()))
 print(np.abs(array).max(), np.array(x.tolist()), ingot.tensor(array) > np.float32(1), ingot.as_tensor(np.ones(3)))
 if (x.sum() > 0) and bool(x.any()) and int(x.sum()) + float(x.mean()) > 0:
     print(f"{x.sum().item():.3f}", round(x.mean().item(), 3), [1, 2][x.argmax()])
+
+# Averages of weights.
+with ingot.no_grad():
+    assert_type(x.detach().clone().lerp_(x, 0.05), Tensor)
+    assert_type(ingot.lerp(x, x, x.sigmoid()), Tensor)
