@@ -54,7 +54,8 @@ class RandomSampler(Sampler):
         if not isinstance(replacement, bool):
             raise DTypeError(f"replacement must be a bool, got {replacement!r}")
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ArgumentError(f"num_samples must be a positive integer, got {self.num_samples!r}")
+            why = ": the dataset has no samples" if num_samples is None else ""
+            raise ArgumentError(f"num_samples must be a positive integer, got {self.num_samples!r}{why}")
 
     @property
     def num_samples(self) -> int:

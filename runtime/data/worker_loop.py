@@ -166,11 +166,15 @@ class _Worker:
 
     def work(self, orders):
         """Execute orders until the end."""
-        while (order := orders.get()) is not None:
-            if order[0] == "epoch":
-                self.begin(*order[1:])
-            else:
-                self.fetch(*order[1:])
+        try:
+            while (order := orders.get()) is not None:
+                if order[0] == "epoch":
+                    self.begin(*order[1:])
+                else:
+                    self.fetch(*order[1:])
+        finally:
+            if self.sock is not None:
+                self.sock.close()
 
     def begin(self, epoch, base):
         """Start a new pass over the dataset."""

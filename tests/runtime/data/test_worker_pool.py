@@ -199,6 +199,14 @@ def test_workers_fork_unless_a_start_method_is_set(statement, expected):
     assert out.stdout.strip() == expected
 
 
+def test_workers_leave_nothing_open():
+    """`python -W default`, as pytest sets it, prints each file and socket that nothing closed."""
+    code = ("import ingot\nfrom ingot.utils.data import DataLoader\n"
+            "print(sum(len(b) for b in DataLoader([ingot.ones(2)] * 4, batch_size=2, num_workers=2)))")
+    out = subprocess.run([sys.executable, "-W", "default", "-c", code], capture_output=True, text=True, check=True)
+    assert (out.stdout, out.stderr) == ("4\n", "")
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_other_ways_to_start_processes(method):
     assert epochs(num_workers=1, persistent_workers=True, multiprocessing_context=method) == epochs(num_workers=1)
