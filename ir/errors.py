@@ -119,8 +119,8 @@ def kind_of(x) -> str:
     """Return the class name of a refused argument for messages, with its package where that is not ingot."""
     kind = type(x)
     package = kind.__module__.partition(".")[0]
-    if package in ("builtins", "__main__", __package__.partition(".")[0]):
+    if package in ("builtins", __package__.partition(".")[0]):
         return kind.__name__
     answers = hasattr(kind, "__torch_function__") and package != "torch" and not hasattr(kind, "aval")
     hint = f" (write @ingot.overrides.asks over {kind.__name__} to have its __torch_function__ asked)" if answers else ""
-    return f"{package}.{kind.__name__}{hint}"
+    return f"{'' if package == '__main__' else f'{package}.'}{kind.__name__}{hint}"

@@ -106,9 +106,11 @@ def explain() -> None:
         frame = sys._getframe(1)
         trace = error.__traceback__
         caller = outer_frame(frame.f_back)
-        if (caller is None or not is_own(caller)) and note_on(error, entries_of(trace)):
+        entries = entries_of(trace)
+        is_ours = is_of_numpys_memory(error, entries) if isinstance(error, MemoryError) else note_on(error, entries)
+        if (caller is None or not is_own(caller)) and is_ours:
             told = next(filter(None, [ask(error, frame.f_code, frame.f_locals) for ask in ARGUMENT_ERRORS]), None)
-        del frame, trace, caller
+        del frame, trace, caller, entries
     except Exception:
         return
     if told is not None:
@@ -116,7 +118,12 @@ def explain() -> None:
 
 
 ARGUMENT_ERRORS: list = []      # functions of (error, code of a function, its variables) that return an error or None
-_OF_ARGUMENTS = AttributeError, TypeError, ValueError, LookupError
+_OF_ARGUMENTS = AttributeError, TypeError, ValueError, LookupError, MemoryError
+
+
+def is_of_numpys_memory(error: MemoryError, entries: list) -> bool:
+    """Return whether NumPy had no memory for an array of ingot. Its private class tells the size, not which function asked."""
+    return type(error).__module__.partition(".")[0] == "numpy" and _innermost_own(entries) is not None
 
 
 def left(level: int = 2) -> None:

@@ -344,7 +344,12 @@ class Tensor:
         return _read(self, "bool", bool(self._a.item()))
 
     def __int__(self) -> int:
-        return _read(self, "int", int(_real(self._one())))
+        number = _real(self._one())
+        if math.isnan(number):
+            raise ValueError(f"cannot convert float NaN to integer: int() of {self.aval}")
+        if math.isinf(number):
+            raise OverflowError(f"cannot convert float infinity to integer: int() of {self.aval}")
+        return _read(self, "int", int(number))
 
     def __float__(self) -> float:
         return _read(self, "float", float(_real(self._one())))

@@ -212,6 +212,16 @@ MISTAKES = [Mistake(*row) for row in [
     ("number as a generator", "ingot.randn(3, generator=0)", DTypeError, ("randn", "generator", "int", "manual_seed(")),
     ("draws of a float tensor", "ingot.multinomial(ingot.ones(3), ingot.ones(()))", DTypeError, ("multinomial", "num_samples"),
      ("bit_length",)),
+    # Memory, nan, and nothing. NumPy's own error of memory names no function.
+    ("memory of a matrix", "ingot.eye(10 ** 7)", MemoryError, ("eye", "TiB", "10000000")),
+    ("memory of counts", "ingot.bincount(ingot.tensor([10 ** 12]))", MemoryError, ("bincount", "TiB")),
+    ("memory of classes", "F.one_hot(ingot.tensor([10 ** 12]))", MemoryError, ("one_hot", "TiB")),
+    ("memory of a layer", "nn.Linear(10 ** 7, 10 ** 7)", MemoryError, ("Linear", "TiB"), ("empty",)),
+    ("memory of random numbers", "ingot.randn(10 ** 13)", MemoryError, ("randn", "GiB"), ("bytes",)),
+    ("int of nan", "int(ingot.tensor(float('nan')))", ValueError, ("NaN", "float32[]"), ("inside ingot",)),
+    ("int of infinity", "int(ingot.tensor(float('inf')))", OverflowError, ("infinity", "float32[]"), ("inside ingot",)),
+    ("empty dataset", "from ingot.utils.data import DataLoader\nDataLoader([], shuffle=True)", ValueError,
+     ("dataset", "no samples")),
     # Distributions.
     ("negative probabilities", "from ingot.distributions import Categorical\n"
      "Categorical(probs=ingot.tensor([[-1.0, 3.0]] * 9))", ValueError,

@@ -15,7 +15,16 @@ import numpy as np
 from ....ir.call_errors import explain_call, explain_constructors
 from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
-from ....ir.errors import ArgumentError, DimError, DTypeError, IngotError, NoTensorError, ShapeError, kind_of
+from ....ir.errors import (
+    ArgumentError,
+    DimError,
+    DTypeError,
+    IngotError,
+    NoTensorError,
+    OutOfMemoryError,
+    ShapeError,
+    kind_of,
+)
 from ....ir.opdef.op import OPS, Composite
 from ....ir.refused_calls import METHODS_OF, name_in_program, unknown_keyword
 from ....ir.tracebacks import ARGUMENT_ERRORS, is_own_module
@@ -200,6 +209,8 @@ def argument_error(error: Exception, code, values: dict) -> Exception | None:
     """Return the error that names a wrong argument, for one that arose inside a public function with these variables; None if
     its arguments do not show why."""
     name, given, defaults = _call_of(code, values)
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{name}: {error}; make the tensors smaller, or free some with del")
     first, value = next(iter(given.items()), (None, None))
     if first in _OF_TENSORS and not isinstance(value, Tensor):
         return no_tensor(name, first, value)
@@ -315,7 +326,7 @@ def _name_function(error: BaseException | None, name: str) -> None:
 
 
 _OF_OPERATOR = re.compile(r"(\w+)(?=: | of | takes | does not take | needs | with | along |\()")
-_OF_ARGUMENTS = ArgumentError, DimError, DTypeError, ShapeError
+_OF_ARGUMENTS = ArgumentError, DimError, DTypeError, OutOfMemoryError, ShapeError
 _WITH_DTYPE = " or pass dtype="
 
 

@@ -207,8 +207,8 @@ def _second_try(size, error):
     try:
         return _state.heap.take(size)
     except NoRegionError:
-        raise OutOfMemoryError(f"no memory for an array of {size} bytes: {error}; make the tensors smaller, or free some with "
-                               "del") from error
+        raise OutOfMemoryError(f"no memory for an array of {size / 2 ** 30:,.1f} GiB: {error}; make the tensors smaller, or "
+                               "free some with del") from error
 
 
 def _give_back(lease):
