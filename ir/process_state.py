@@ -1,5 +1,5 @@
 """State of the process and of the thread that is other inside of a block: NumPy's floating point errors, filters of warnings,
-handlers of signals, folders of imports.
+handlers of signals, folders of imports, the limit of recursion.
 
 Each block puts back what was there before, whatever ends it (`ir/blocks.py`): an interrupt may come behind any call, in the
 `__exit__` of a context manager written in Python, or between a change and the `try` that follows it. No other file changes such
@@ -78,6 +78,34 @@ def signal_handler(number: int, handler) -> Block:
 def _signal_handler(number, handler) -> tuple[Callable, Callable]:
     before: Any = signal.getsignal(number)
     return partial(signal.signal, number, handler), partial(signal.signal, number, before)
+
+
+_raised: list = []      # limits of recursion that blocks have raised
+
+
+@block
+def more_frames(count: int) -> tuple[Callable, Callable]:
+    """Return a block, around code of users, in which calls may nest deeper, for the frames of those who watch it."""
+    before = sys.getrecursionlimit()
+
+    def begin():
+        _raised.append((before + count, before))
+        sys.setrecursionlimit(before + count)
+
+    def put_back():
+        if (sys.getrecursionlimit(), before) in _raised:        # else code of the user has set another limit
+            sys.setrecursionlimit(before)
+        _raised[:] = [pair for pair in _raised if pair != (before + count, before)]
+
+    return begin, put_back
+
+
+def recursion_limit() -> int:
+    """Return the limit of recursion as it is outside of such blocks, or as code inside has set it."""
+    limit = sys.getrecursionlimit()
+    for raised, before in reversed(_raised):
+        limit = before if limit == raised else limit
+    return limit
 
 
 @block

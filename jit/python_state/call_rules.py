@@ -7,7 +7,6 @@ object. What stands in no table is refused.
 import gc
 import itertools
 import os
-import sys
 import types
 import warnings
 import weakref
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.process_state import recursion_limit
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.user_code import HOLDERS, is_own, is_user_defined, is_user_module
@@ -124,9 +124,9 @@ _FUNCTIONS: dict = {
     "gc": _table(READS="isenabled get_threshold get_debug", PURE="is_tracked is_finalized",
                  HOST="collect enable disable freeze unfreeze set_threshold set_debug"),
     "sys": _table(
-        PURE="intern exc_info exception audit getsizeof", OBSERVED="_getframe",
-        READS="getrecursionlimit getswitchinterval getdefaultencoding getfilesystemencoding getfilesystemencodeerrors "
-              "get_int_max_str_digits getdlopenflags is_finalizing get_asyncgen_hooks",
+        PURE="intern exc_info exception audit getsizeof", OBSERVED="_getframe getrecursionlimit",
+        READS="getswitchinterval getdefaultencoding getfilesystemencoding getfilesystemencodeerrors get_int_max_str_digits "
+              "getdlopenflags is_finalizing get_asyncgen_hooks",
         HOST="setrecursionlimit setswitchinterval set_int_max_str_digits setdlopenflags"),
     "threading": _table(
         PURE="Lock RLock LockType lock allocate_lock Condition Semaphore BoundedSemaphore Event Barrier local Thread Timer",
@@ -196,7 +196,7 @@ OPERANDS = {"time.strftime": 2}
 STATES: dict = {
     "numpy.seterr": np.geterr, "numpy.seterrcall": np.geterrcall, "numpy.setbufsize": np.getbufsize,
     "numpy.set_printoptions": np.get_printoptions, "gc.enable": gc.isenabled, "gc.disable": gc.isenabled,
-    "gc.set_threshold": gc.get_threshold, "sys.setrecursionlimit": sys.getrecursionlimit, "os.chdir": os.getcwd,
+    "gc.set_threshold": gc.get_threshold, "sys.setrecursionlimit": recursion_limit, "os.chdir": os.getcwd,
     **dict.fromkeys(("warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings"),
                     lambda: tuple(warnings.filters))}
 

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
 from ...ir.interrupts import raise_interrupt
+from ...ir.process_state import recursion_limit
 from ...ir.source_location import place_text
 from ...ir.symbols import number_functions
 from ...ir.symbols.symbolic import SymFloat, SymInt, extreme
@@ -406,7 +407,16 @@ def _open(file, mode="r", *args, **kwargs):
     return found
 
 
-_MESSAGES: list[tuple[Callable, Callable]] = [(_PRINT, _print), (_OPEN, _open), (_WARN, _warn), (_HANDLE, _handle)]
+def _recursion_limit():
+    """Stand-in for `sys.getrecursionlimit`: while a call is recorded, the limit leaves room for the frames of the recorder."""
+    tracker = _tracker()
+    if tracker is not None:
+        tracker.reads.add_condition(ReadCondition.of(("recursion",), recursion_limit, "the limit of recursion"))
+    return recursion_limit()
+
+
+_MESSAGES: list[tuple[Callable, Callable]] = [(_PRINT, _print), (_OPEN, _open), (_WARN, _warn), (_HANDLE, _handle),
+                                              (sys.getrecursionlimit, _recursion_limit)]
 _NUMBERS = [(getattr(math, name), function) for name, function in number_functions.FUNCTIONS.items()]
 _STAND_INS: dict = {id(original): functools.wraps(original)(other) for original, other in [*_MESSAGES, *_NUMBERS]}
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()} | {      # id of a stand-in -> the original

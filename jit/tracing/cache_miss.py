@@ -4,6 +4,7 @@ import warnings
 from collections import Counter
 
 from ...ir.draw.tables import counted
+from ...ir.process_state import more_frames
 from ...ir.tracebacks import user_level
 from ...runtime.core.specialized_calls import expecting_more
 from ..errors.errors import (
@@ -47,6 +48,7 @@ MOST_REASONS = 1000  # that are remembered
 MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
 MOST_FIRST = 2       # calls in a row that are not recorded for one reason, and may be the first ones under `fullgraph`
 MOST_TARGETS = 256   # of one recording that are remembered
+_FRAMES = 64          # of the recorder, around and above those of the user: 35 in tests/jit/tracing/test_recursion.py
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
@@ -294,7 +296,8 @@ class MissHandler:
         self._last_key = kept_key(call.key)
         run = self._new_run(symbols)
         try:
-            run.record(call)
+            with more_frames(_FRAMES):
+                run.record(call)
         except ProxyError as error:           # from now on it gets plain numbers, each of which counts
             self._no_reads, self._no_symbols = self._no_reads or error.reads, self._no_symbols or not error.reads
             if not error.may_repeat:

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.ir.process_state import float_errors, ignore_float_errors, import_folder, signal_handler, without_warnings
+from ingot.ir.process_state import (
+    float_errors,
+    ignore_float_errors,
+    import_folder,
+    more_frames,
+    recursion_limit,
+    signal_handler,
+    without_warnings,
+)
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.state.mode import other_mode, tls
 from interrupts import is_from_outside, raised_at
@@ -130,7 +138,8 @@ MODES_THAT_STAY = {     # functions that set the mode for good, in a block, or w
     "runtime/autograd/grad_mode.py __call__": "puts back what `set_grad_enabled(mode)` has set at once",
     "jit/python_state/frames_apart.py leave": "`go_on` puts it back, or the end of the recording (`ProcessState`)",
     "jit/python_state/frames_apart.py go_on": "the same",
-    "jit/tracing/recorded_call.py _record": "`ProcessState` puts it back",
+    "jit/tracing/recorded_call.py _begin": "`ProcessState` puts it back",
+    "jit/tracing/recorded_call.py _release": "the same",
 }
 
 
@@ -154,6 +163,7 @@ BLOCKS: dict[str, tuple[Callable, Callable]] = {
     "without_warnings": (without_warnings, lambda: (id(warnings.filters), list(warnings.filters))),
     "signal_handler": (lambda: signal_handler(signal.SIGUSR1, lambda *_: None), lambda: signal.getsignal(signal.SIGUSR1)),
     "import_folder": (lambda: import_folder("/nowhere"), lambda: list(sys.path)),
+    "more_frames": (lambda: more_frames(9), lambda: (sys.getrecursionlimit(), recursion_limit())),
     "with_threads": (lambda: pool.with_threads(3), pool.get_num_threads),
     "other_mode": (lambda: other_mode(grad=False, autocast=object()), lambda: (tls.m.grad, tls.m.autocast, tls.m.special)),
 }

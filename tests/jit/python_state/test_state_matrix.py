@@ -2,6 +2,7 @@
 
 import decimal
 import os
+import re
 
 import pytest
 
@@ -11,6 +12,9 @@ from ingot import jit
 from state_holders import CLASSES, HOLDERS, PATHS
 
 CHANGES = [(name, change) for name, holder in HOLDERS.items() for change in holder.changes]
+# Changes that the function itself makes, besides those whose result depends on the garbage collector or the clock.
+WRITES = [(name, change) for name, change in CHANGES if change != "pass" and name not in (
+    "class subclasses", "LogRecord", "weakref dead")]
 NUMBERS = (None, None, 5.0, 7.0, 3.0, None, 5.0)        # what a change puts there before each call; None changes nothing
 # `jit.trace` refuses to move on an iterator from outside, and calls of C code whose effects it does not know.
 REFUSED = frozenset((
@@ -18,6 +22,8 @@ REFUSED = frozenset((
     "chain", "islice", "repeat", "tee", "accumulate", "cmp_to_key", "Queue get", "Lock", "ExitStack"))
 # Recordings keep alive what they read, so calls run eagerly where a weak reference alone leads to an object.
 EAGER = frozenset(name for name in HOLDERS if name.lower().startswith(("weak", "proxy")))
+
+_USE = re.compile(r"^( +)(return x|x = x) \* \(USE\)$", re.MULTILINE)       # the statement with the use
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +37,16 @@ def _settings(monkeypatch):
 class Life:
     """Calls of the function of one program, with a change of the object before some of them."""
 
-    def __init__(self, name, path, wrap):
+    def __init__(self, name, path, wrap, write=None):
+        """Make the object and the function, which itself makes the change `write` before it uses the object."""
         ingot.manual_seed(0)
         decimal.getcontext().prec = 28
         os.environ.pop("INGOT_MATRIX", None)
         self.space = {"__name__": "program_of_a_user", "m": {}}
         self._run("classes", CLASSES)
         self._run("object", f"o = {HOLDERS[name].make}")
-        self._run("function", PATHS[path].define.replace("USE", HOLDERS[name].use))
+        define = PATHS[path].define if write is None else _USE.sub(rf"\g<1>v = number\n\g<1>{write}\n\g<0>", PATHS[path].define)
+        self._run("function", define.replace("USE", HOLDERS[name].use))
         self.f = self.space["f"] = wrap(self.space["f"])
         self._call = compile(PATHS[path].call, "call", "eval")
 
@@ -54,7 +62,18 @@ class Life:
                 self._run("change", change)
             self.space["x"] = ingot.tensor([1.0, 2.0])
             results.append(outcome(lambda: eval(self._call, self.space).tolist()))
-        return [*results, shown(self.space["o"]), sorted([str((key, shown(value))) for key, value in self.space["m"].items()])]
+        return [*results, *self._state()]
+
+    def states(self) -> list:
+        """Return the result of each call, and the state behind it; the number that the function puts there changes once."""
+        results = []
+        for number in (4.0, 4.0, 4.0, 6.0, 6.0):
+            self.space["number"], self.space["x"] = number, ingot.tensor([1.0, 2.0])
+            results += [outcome(lambda: eval(self._call, self.space).tolist()), *self._state()]
+        return results
+
+    def _state(self) -> tuple:
+        return content(self.space["o"]), sorted([str((key, content(value))) for key, value in self.space["m"].items()])
 
 
 def outcome(call):
@@ -68,6 +87,27 @@ def shown(x) -> str:
     """Return an object as text, if that tells its state rather than its address."""
     text = outcome(lambda: repr(x))
     return "" if " at 0x" in str(text) else text
+
+
+def content(x, around=()):
+    """Return an object as text, with what it holds."""
+    if any(x is o for o in around) or len(around) > 4 or type(x) is type(__builtins__):
+        return "..."
+    around = (*around, x)
+    if type(x) in (dict, list, tuple, set, frozenset):
+        items = x.items() if type(x) is dict else x
+        return f"{type(x).__name__}{[content(item, around) for item in items]}"
+    attributes = getattr(x, "__dict__", None)
+    if type(attributes) is not dict or isinstance(x, (type, ingot.Tensor, ingot.nn.Module)):
+        return shown(x)
+    return f"{type(x).__name__} {content(attributes, around)} {shown(x)}"
+
+
+@pytest.mark.parametrize("name, change", WRITES)
+@pytest.mark.parametrize("path", [name for name, path in PATHS.items() if _USE.search(path.define)])
+def test_a_change_that_the_function_makes_is_made_again(name, change, path):
+    expected = Life(name, path, lambda f: f, change).states()
+    assert Life(name, path, lambda f: jit.trace(f, refuse=False), change).states() == expected
 
 
 @pytest.mark.parametrize("name, change", CHANGES)
