@@ -18,6 +18,7 @@ Builtin bases stand in parentheses:
         └── EmptyFileError(EOFError)   a file in which there is nothing
 """
 
+import errno
 import pickle
 
 NEW_ERRORS: list = []       # functions that are called before an error is made
@@ -124,3 +125,24 @@ def kind_of(x) -> str:
     answers = hasattr(kind, "__torch_function__") and package != "torch" and not hasattr(kind, "aval")
     hint = f" (write @ingot.overrides.asks over {kind.__name__} to have its __torch_function__ asked)" if answers else ""
     return f"{'' if package == '__main__' else f'{package}.'}{kind.__name__}{hint}"
+
+
+# Memory that ran out: NumPy names a size, Python's own MemoryError is empty, and a library that cannot be mapped is an OSError.
+
+MEMORY_HINT = "make the tensors smaller, or free some with del"
+_OF_LOADER = "cannot allocate memory", "failed to map segment"      # of the dynamic loader of libraries (glibc, musl)
+
+
+def out_of_memory(problem: str) -> OutOfMemoryError:
+    """Return the error for memory that could not be had."""
+    return OutOfMemoryError(f"{problem}; {MEMORY_HINT}")
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Return whether an error, or one that it came from, arose because no memory was left."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    if isinstance(error, (OSError, ImportError)) and any(text in str(error).lower() for text in _OF_LOADER):
+        return True
+    inner = error.__cause__ or error.__context__
+    return inner is not None and is_lack_of_memory(inner)

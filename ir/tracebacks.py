@@ -15,7 +15,7 @@ from functools import lru_cache
 from opcode import opmap
 
 from .config import current
-from .errors import IngotError
+from .errors import MEMORY_HINT, IngotError
 
 _PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = frozenset(("llvmlite", "ml_dtypes", "networkx", "numpy", "triton"))           # that ingot calls
@@ -168,7 +168,17 @@ def shorten(error: BaseException) -> None:
     shorten_causes(error, came_from_ingot)
 
 
-TEXTS: list = []            # functions of an error that leaves ingot, or is shown: they may rewrite its text
+def explain_lack_of_memory(error: BaseException) -> None:
+    """Give an empty MemoryError a note, if it met frames of ingot. Its arguments stay: another thread may have raised it."""
+    if type(error) is not MemoryError or error.args or _NO_MEMORY in getattr(error, "__notes__", ()):
+        return
+    if any(is_own(entry.tb_frame) for entry in entries_of(error.__traceback__)):
+        error.add_note(_NO_MEMORY)
+
+
+_NO_MEMORY = f"(no memory is left; {MEMORY_HINT})"
+# Functions of an error that leaves ingot, or is shown: they may rewrite its text.
+TEXTS: list = [explain_lack_of_memory]
 
 
 def _is_of_another_thread(error, trace) -> bool:

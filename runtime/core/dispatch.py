@@ -11,7 +11,7 @@ from weakref import ref as _ref
 import numpy as np
 
 from ...ir.dtype import DType
-from ...ir.errors import DTypeError, IngotError, OutOfMemoryError, kind_of
+from ...ir.errors import DTypeError, IngotError, kind_of, out_of_memory
 from ...ir.interrupts import raise_interrupt
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval, broadcast_shapes
@@ -259,7 +259,7 @@ def after_failure(op, kernel, arrays, params, error):
             raise refused if str(refused).startswith(op.title) else type(refused)(f"{op.title}: {refused}") from error
         if isinstance(error, MemoryError) and not isinstance(error, IngotError) and type(error) is not MemoryError:
             # NumPy's, which says the size.
-            raise OutOfMemoryError(f"{op.title}: {error}; make the tensors smaller, or free some with del") from error
+            raise out_of_memory(f"{op.title}: {error}") from error
         raise error
     finally:
         del error           # else error and frame hold each other, and operands live until the next collection

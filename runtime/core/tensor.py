@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import AutogradError, DeviceError, DimError, DTypeError, ShapeError, kind_of
+from ...ir.errors import AutogradError, DeviceError, DimError, DTypeError, ShapeError, kind_of, out_of_memory
 from ...ir.interrupts import raise_interrupt
 from ...ir.locks import new_lock
 from ...ir.opdef.aval import Aval
@@ -335,7 +335,12 @@ class Tensor:
 
     def tolist(self) -> Any:
         """Return nested lists of Python numbers."""
-        return _read(self, "tolist", self._a.tolist())
+        try:
+            found = _list_of(self._a)
+        except MemoryError as error:
+            raise_interrupt(error, _list_of, self._a)
+            raise out_of_memory(f"tolist: no memory is left for a list of {self._a.size} numbers") from error
+        return _read(self, "tolist", found)
 
     def __bool__(self) -> bool:
         if self._a.size != 1:
@@ -435,6 +440,11 @@ def _array_for(data) -> np.ndarray:
     if isinstance(first, (list, tuple)):
         return np.array([x.detach().numpy() if isinstance(x, Tensor) else x for x in first], dtype)
     return np.array(first, dtype)
+
+
+def _list_of(a):
+    """Return an array as lists, in a frame that tells where memory ran out: Python's error has no text (`raise_interrupt`)."""
+    return a.tolist()
 
 
 def _read(t: Tensor, how: str, value):

@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import importlib.util
 import itertools
+import mmap
 import os
 import re
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ....ir import config
-from ....ir.errors import DeviceError, FileError, GraphError
+from ....ir.errors import DeviceError, FileError, GraphError, is_lack_of_memory, out_of_memory
 from ....ir.locks import new_lock, new_rlock
 from ....ir.requirements import install
 from ....ir.target import Target, host, supports, usable_cpus
@@ -32,6 +33,9 @@ from .ir_cache import Text, digest_of, text_by
 
 # Part of every key: raised when the meaning of a cached object changes other than through its IR text.
 _OBJECT_FORMAT = 1
+# Address space that a compilation takes, measured with LLVM 22 and glibc 2.36.
+_BYTES_OF_WORKER = 72 << 20         # of a second thread: 74 MB, for its stack and heap; of the first compilation: 23 MB
+_BYTES_PER_CHARACTER = 80           # of a module's text: 78 at most
 _DEFINED = re.compile(r"^define (?!internal)[^@]*@([\w.]+)\(|^@([\w.]+) = (?!internal|external)", re.M)
 
 
@@ -254,8 +258,12 @@ def _resolve(name):
 def _binding() -> Any:
     try:
         return importlib.import_module("llvmlite.binding")
-    except ImportError as error:
-        raise DeviceError(f"compiling a kernel needs llvmlite, which is not installed: {install('llvmlite')}") from error
+    except (ImportError, OSError, MemoryError) as error:
+        if is_lack_of_memory(error):
+            raise out_of_memory("no memory is left to load LLVM, which compiles a kernel") from error
+        if isinstance(error, ImportError):
+            raise DeviceError(f"compiling a kernel needs llvmlite, which is not installed: {install('llvmlite')}") from error
+        raise DeviceError(f"compiling a kernel needs llvmlite, which cannot be loaded: {error.__context__ or error}") from error
 
 
 @functools.lru_cache(None)
@@ -294,12 +302,23 @@ def _parsed(ir_text, target, machine, context=None):
     return module
 
 
+def _require_memory(ir_text, workers: int):
+    """Raise if the system has no memory for a compilation: LLVM ends the process where an allocation fails."""
+    size = workers * _BYTES_OF_WORKER + len(ir_text) * _BYTES_PER_CHARACTER
+    try:
+        mmap.mmap(-1, size).close()
+    except (OSError, ValueError, MemoryError) as error:
+        raise out_of_memory(f"no memory to compile a kernel, which may take {size >> 20} MiB") from error
+
+
 def _run_llvm(ir_text, target, passes):
     threads = config.current().num_threads or usable_cpus()
     if passes is None and threads > 1 and target.llvm_triple.endswith("linux-gnu"):
         parts = module_parts.split(ir_text, threads)
         if len(parts) > 1:
+            _require_memory(ir_text, len(parts))
             return module_parts.join(_at_once(parts, target))
+    _require_memory(ir_text, 1)
     binding, machine = _binding(), _machine(target, 3 if passes else 2)
     module = _parsed(ir_text, target, machine)
     if passes:
@@ -321,12 +340,18 @@ def _at_once(ir_texts, target) -> list:
         except Exception as error:
             problems.append(error)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, len(ir_texts))]
-    for t in threads:
-        t.start()
-    work(0)
-    for t in threads:
-        t.join()
+    threads, mine = [], [0]
+    for i in range(1, len(ir_texts)):
+        thread = threading.Thread(target=work, args=(i,))
+        try:
+            thread.start()
+            threads.append(thread)
+        except RuntimeError:            # the system starts no more threads
+            mine.append(i)
+    for i in mine:
+        work(i)
+    for thread in threads:
+        thread.join()
     if problems:
         raise problems[0]
     return [objects[i] for i in range(len(ir_texts))]

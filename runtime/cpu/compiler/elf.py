@@ -10,12 +10,13 @@ import contextlib
 import ctypes
 import functools
 import mmap
+import os
 import platform
 import struct
 import sys
 from typing import NamedTuple
 
-from ....ir.errors import FileError
+from ....ir.errors import FileError, out_of_memory
 from .relocations import AARCH64, FIELDS, STUBS, X86_64
 
 _SHT_PROGBITS, _SHT_SYMTAB, _SHT_RELA, _SHT_NOBITS = 1, 2, 4, 8
@@ -238,7 +239,7 @@ class _Pages:
         flags = 2 | (0x1000 if sys.platform == "darwin" else 0x20)    # MAP_PRIVATE | MAP_ANONYMOUS
         self.address = _libc().mmap(None, size, _PROT_READ | _PROT_WRITE, flags, -1, 0)
         if self.address in (None, 2**64 - 1):
-            raise OSError(ctypes.get_errno(), "no memory for machine code")
+            raise out_of_memory(f"no memory for machine code: {os.strerror(ctypes.get_errno())}")
 
     def fill(self, data, code_bytes):
         """Write everything, then make the first `code_bytes` executable and no longer writable."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.dim_order import inverse
-from ....ir.errors import OutOfMemoryError
+from ....ir.errors import out_of_memory
 from ....ir.interrupts import is_of_call
 from ....ir.locks import Turn, new_lock
 from .heap import Heap, NoRegionError
@@ -207,8 +207,7 @@ def _second_try(size, error):
     try:
         return _state.heap.take(size)
     except NoRegionError:
-        raise OutOfMemoryError(f"no memory for an array of {size / 2 ** 30:,.1f} GiB: {error}; make the tensors smaller, or "
-                               "free some with del") from error
+        raise out_of_memory(f"no memory for an array of {size / 2 ** 30:,.1f} GiB: {error}") from error
 
 
 def _give_back(lease):

@@ -21,43 +21,50 @@ from ...core.writes import write
 
 
 def _update_running(running_mean, running_var, mean, var, momentum, name, count, counter=None):
-    """Blend statistics in place by a (0-d tensor) momentum; variances of `count` become unbiased, a `counter` grows by one."""
-    rows: list[tuple] = [(counter, ew.add, (1,))] if counter is not None else []
+    """Blend statistics in place by a (0-d tensor) momentum; variances of `count` become unbiased, a `counter` grows by one.
+    What takes memory comes before the first write, and the counter last."""
+    rows: list[tuple] = []
     by_tensor = []
     unbias = count / (count - 1) if count > 1 else 1.0
     for running, batch_value, factor in ((running_mean, mean, 1.0), (running_var, var, unbias)):
         if running is not None:
+            if batch_value.dtype is not running.dtype:
+                with no_grad():
+                    batch_value = to_dtype(batch_value.detach(), running.dtype)
             if momentum.__class__ is float:
                 rows.append((running, ew.blend, (batch_value, 1.0 - momentum, momentum * factor)))
             else:
-                by_tensor.append((running, batch_value, momentum, factor))
+                if by_tensor and by_tensor[0][0]._storage is running._storage:      # the second sees what the first wrote
+                    write(*by_tensor.pop(), name)
+                by_tensor.append(_blended(running, batch_value, momentum, factor))
+    for t, value in by_tensor:
+        write(t, value, name)
+    if counter is not None:
+        rows.append((counter, ew.add, (1,)))
     for t, op, arguments in overwrite_each(rows, name):
         if op is ew.add:
             t.add_(1)
         else:
-            batch_value, keep, take = arguments
-            _blend(t, batch_value, keep, take, name)
-    for row in by_tensor:
-        _update_by_tensor_momentum(*row, name)
+            _blend(t, *arguments, name)
 
 
 def _blend(running, batch_value, keep, take, name):
-    """Set running = keep * running + take * found, in place."""
+    """Set running = keep * running + take * batch_value, in place."""
     with no_grad():
-        batch_value = to_dtype(batch_value.detach(), running.dtype)
+        batch_value = batch_value.detach()
         if not overwrite(ew.blend, running, name, batch_value, keep, take):
             write(running, ew.blend(running, batch_value, keep, take), name)
 
 
-def _update_by_tensor_momentum(running, batch_value, momentum, factor, name):
+def _blended(running, batch_value, momentum, factor) -> tuple:
+    """Return (statistics, their next value) for a momentum that is a tensor or an integer."""
     with no_grad():
-        batch_value = to_dtype(batch_value.detach(), running.dtype)
-        if isinstance(momentum, Tensor):
-            keep, take = [to_dtype(share, running.dtype) for share in (1.0 - momentum, ew.mul(momentum, factor))]
-            write(running, ew.add(ew.mul(running, keep), ew.mul(batch_value, take)), name)
-            return
-        momentum = as_float(momentum)
-        _blend(running, batch_value, 1.0 - momentum, momentum * factor, name)
+        batch_value = batch_value.detach()
+        if not isinstance(momentum, Tensor):
+            momentum = as_float(momentum)
+            return running, ew.blend(running, batch_value, 1.0 - momentum, momentum * factor)
+        keep, take = [to_dtype(share, running.dtype) for share in (1.0 - momentum, ew.mul(momentum, factor))]
+        return running, ew.add(ew.mul(running, keep), ew.mul(batch_value, take))
 
 
 def _check_statistics(name, x, channels, **statistics):
@@ -95,16 +102,18 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 
 def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, training, momentum, eps):
-    """Apply `batch_norm` and add one to a counter of batches, if there is one."""
+    """Apply `batch_norm` and add one to a counter of batches, if there is one. Without a momentum, running statistics are the
+    mean over the counted batches. The result comes first: where it fails, statistics stay."""
     if eps <= 0 and (training or eps < 0):
         raise ArgumentError(f"batch_norm needs eps > 0 in training, and eps >= 0 otherwise, got {eps}")
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
         return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=as_float(eps))
     x = floating(input, "batch_norm")
     if numel_of(x) == 0:
+        out = _empty_result(x, weight, bias)
         if counter is not None:
             counter.add_(1)
-        return _empty_result(x, weight, bias)
+        return out
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes [N, C, ...], got {x.aval}")
     channels = shape_of(x)[1]
@@ -120,9 +129,12 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}; use a larger "
                             "batch, or eval() for a network that is not trained")
     out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias, low_input=True), eps=as_float(eps))
+    out = to_dtype(out, x.dtype)
     if running_mean is not None or running_var is not None or counter is not None:
+        if momentum is None and counter is not None:
+            momentum = 1.0 / (counter + 1).double()
         _update_running(running_mean, running_var, mean, var, momentum, "batch_norm", count, counter)
-    return to_dtype(out, x.dtype)
+    return out
 
 
 def _per_image(v, images):
@@ -152,10 +164,11 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     work, w, b = in_one_dtype(x, weight, bias)
     joined = reshape(work, shape=(1, images * channels, *sizes))
     out, mean, var = batch_ops.batch_norm_train(joined, _per_image(w, images), _per_image(b, images), eps=as_float(eps))
+    out = to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
     if running_mean is not None or running_var is not None:
         mean, var = _mean_over_images(mean, images), _mean_over_images(var, images)
         _update_running(running_mean, running_var, mean, var, momentum, "instance_norm", prod(sizes))
-    return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
+    return out
 
 
 @memoised

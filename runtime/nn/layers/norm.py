@@ -83,24 +83,16 @@ class _BatchNorm(_NormBase):
                  bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def _factor(self):
-        """Return the momentum of running statistics, once per batch; without a momentum they are the mean over all batches."""
-        if not (self.training and self.track_running_stats):
-            return self.momentum or 0.0
-        self.num_batches_tracked.add_(1)
-        return 1.0 / self.num_batches_tracked.double() if self.momentum is None else self.momentum
-
     def forward(self, input):
         self._check_input(input)
         training, mean, var = self.training, self.running_mean, self.running_var
         by_batch = training or (mean is None and var is None)
-        if training and self.track_running_stats and self.momentum is not None:
+        if training and self.track_running_stats:
             return counted_batch_norm(self.num_batches_tracked, input, mean, var, self.weight, self.bias, by_batch,
                                       self.momentum, self.eps)
-        factor = self._factor() if training else 0.0
-        if training and not self.track_running_stats:
+        if training:
             mean = var = None
-        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, self.momentum or 0.0, self.eps)
 
 
 class BatchNorm1d(_BatchNorm, ndims=(2, 3)):

@@ -30,7 +30,6 @@ class SyncBatchNorm(_BatchNorm):
         if not self.training or not is_initialized() or the_group(self.process_group).size() == 1:
             return super().forward(input)
         self._check_input(input)
-        factor = self._factor()
         dims, shape = [0, *range(2, input.ndim)], (1, -1, *(1,) * (input.ndim - 2))
         x = input.float() if input.dtype in (dt.float16, dt.bfloat16) else input
         rows = FUNCTIONS["full"]((1,), float(input.numel() // input.shape[1]), dtype=x.dtype, device=x.device)
@@ -41,20 +40,23 @@ class SyncBatchNorm(_BatchNorm):
         mean = total.to(x.device) / count
         centred = x - mean.reshape(shape)
         var = self._sum_over_processes((centred * centred).sum(dims)).to(x.device) / count
-        self._update_running(mean.detach(), var.detach() * (count / (count - 1)), factor)
         y = centred * (var + self.eps).rsqrt().reshape(shape)
         if self.weight is not None:
             y = y * self.weight.reshape(shape)
-        return (y if self.bias is None else y + self.bias.reshape(shape)).to(input.dtype)
+        y = (y if self.bias is None else y + self.bias.reshape(shape)).to(input.dtype)
+        self._update_running(mean.detach(), var.detach() * (count / (count - 1)))       # last: where the rest fails, they stay
+        return y
 
     def _sum_over_processes(self, sums):
         """Return the sums over all processes, in CPU memory."""
         return all_reduce(sums.cpu(), group=self.process_group)
 
-    def _update_running(self, mean, var, factor):
+    def _update_running(self, mean, var):
         if not self.track_running_stats:
             return
         with no_grad():
+            self.num_batches_tracked.add_(1)
+            factor = 1.0 / self.num_batches_tracked.double() if self.momentum is None else self.momentum
             self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
             self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 
