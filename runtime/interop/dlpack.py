@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import DTypeError
+from ...ir.errors import ArgumentError, DTypeError
 from ..core.device_array import contiguous_strides
 from .dlpack_types import CODES, dtype_of_code
 
 _NAME, _USED = b"dltensor", b"used_dltensor"
+_HEADER_AT = {_NAME: 0, b"dltensor_versioned": 32}      # byte offset of the DLTensor behind a capsule's pointer, by name
+_MOST_DIMS = 64         # of an array of NumPy
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
@@ -37,6 +39,19 @@ _new.restype, _new.argtypes = py_object, (c_void_p, ctypes.c_char_p, c_void_p)
 _valid_at = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, ctypes.c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
+
+def header_of(capsule, names=tuple(_HEADER_AT)) -> _Tensor:
+    """Return the DLTensor of a capsule, to read or change. Raise unless it describes an array: NumPy follows its pointers."""
+    name = next((name for name in names if _valid_at(id(capsule), name)), None)
+    if name is None:
+        raise DTypeError("this DLPack capsule was consumed before, or is none")
+    t = _Tensor.from_address(_pointer_at(id(capsule), name) + _HEADER_AT[name])
+    sizes = t.shape[:t.ndim] if t.shape and 0 < t.ndim <= _MOST_DIMS else []
+    if t.ndim != len(sizes) or min(sizes, default=0) < 0 or (not t.data and 0 not in sizes):
+        raise ArgumentError(f"from_dlpack: this capsule describes no array: it has {t.ndim} dims, shape "
+                            f"{tuple(sizes) if t.shape else None} and {'memory' if t.data else 'no memory'}")
+    return t
+
 
 _exported: dict[int, Any] = {}      # by address, until their consumers are done
 
@@ -80,10 +95,8 @@ class Owner:
 
 def imported(capsule, make):
     """Return make(pointer, shape, dtype, strides in bytes, owner) for the memory of a capsule."""
-    if not _valid_at(id(capsule), _NAME):
-        raise DTypeError("this DLPack capsule was consumed before, or is none")
+    t = header_of(capsule, (_NAME,))
     managed = _Managed.from_address(_pointer_at(id(capsule), _NAME))
-    t = managed.tensor
     dtype = _dtype(t)
     shape = tuple(t.shape[: t.ndim])
     if t.strides:

@@ -36,20 +36,8 @@ class ExportError(AutogradError, BufferError):
 # DLPack. NumPy speaks it for its own dtypes; others travel as integers with the type code changed.
 
 _CPU, _CUDA, _CPU_PINNED = 1, 2, 3
-_TYPE_CODE_AT = {b"dltensor": 20, b"dltensor_versioned": 52}     # byte offset of the type code behind a capsule's pointer
-
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
-
-
-def _type_code(capsule):
-    """Return the type code byte inside a capsule, to read or change."""
-    for name, offset in _TYPE_CODE_AT.items():
-        if _is_valid(capsule, name):
-            return ctypes.c_uint8.from_address(_pointer(capsule, name) + offset)
-    raise DTypeError("this DLPack capsule was consumed before, or is none")
 
 
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
@@ -65,7 +53,7 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     plain = a if code is None else a.view(dlpack_types.SAME_SIZE[a.dtype])
     capsule = plain.__dlpack__(stream=None, max_version=max_version, dl_device=dl_device, copy=copy)
     if code is not None:
-        _type_code(capsule).value = code
+        dlpack.header_of(capsule).code = code
     return capsule
 
 
@@ -166,12 +154,11 @@ def _capsule_of(x, copy):
 
 
 def _array_from_capsule(capsule) -> np.ndarray:
-    code = _type_code(capsule)
-    bits = ctypes.c_uint8.from_address(ctypes.addressof(code) + 1).value
-    kind = dlpack_types.dtype_of_code(code.value, bits)
+    header = dlpack.header_of(capsule)
+    kind = dlpack_types.dtype_of_code(header.code, header.bits)
     old = _is_valid(capsule, b"dltensor")
     if kind is not None:
-        code.value = dlpack_types.INTEGER
+        header.code = dlpack_types.INTEGER
     try:
         a = np.from_dlpack(_Holder(capsule))
     except (BufferError, RuntimeError, ValueError) as e:

@@ -9,6 +9,7 @@ from ...ir.interrupts import raise_interrupt
 from ...ir.process_state import without_warnings
 from .archive import Archive, fill
 from .read_budget import count_of
+from .regular_file import open_regular
 
 _MAGIC = b"\x93NUMPY"
 _HEAD = 1 << 14         # bytes with the whole header: numpy refuses longer ones
@@ -16,7 +17,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def _arrays_in(path) -> dict:
-    with open(path, "rb") as file, without_warnings():      # of headers that Python 2 has written
+    with open_regular(path) as file, without_warnings():      # of headers that Python 2 has written
         if file.read(2) == b"PK":
             return _members(Archive(file, path))
         return {"arr_0": _array(_read(file, file.seek(0, io.SEEK_END), "it"), "it")}

@@ -9,6 +9,7 @@ from ...ir.lazy import lazy
 from . import archive as container
 from . import torch_files
 from .read_budget import ReadBudget
+from .regular_file import open_regular
 from .safe_unpickler import bounded, get_safe_names
 
 python_objects = lazy(__package__, ".python_objects")         # networks are not imported for plain tensors
@@ -47,7 +48,7 @@ def get_unsafe_globals_in_checkpoint(f) -> list:
     """
     if hasattr(f, "read"):
         return _unsafe(f, getattr(f, "name", type(f).__name__))
-    with open(f, "rb") as file:
+    with open_regular(f) as file:
         return _unsafe(file, str(f))
 
 

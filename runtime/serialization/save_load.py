@@ -18,6 +18,7 @@ from ..core.tensor import wrap
 from ..state.mode import tls
 from . import archive as container
 from . import gguf_format, safetensors, torch_files
+from .regular_file import open_regular
 
 python_objects = lazy(__package__, ".python_objects")
 
@@ -105,7 +106,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     """Read a file of `save`, a .safetensors or .gguf file, or a file of torch.save (without PyTorch).
 
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it. That is quick
-    and skips checksums; writes to tensors do not reach the file. A .gguf file is mapped unless `mmap` is False.
+    and skips checksums; writes to tensors do not reach the file, which must keep its length while they live. A .gguf file is
+    mapped unless `mmap` is False.
 
     No code in a file is run. From PyTorch's files plain data and tensors are read; from ingot's also its own modules, and what
     `serialization.add_safe_globals` allows. `weights_only` is ignored: there is no other way to read. Of `pickle_load_args`
@@ -127,7 +129,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
             raise ArgumentError("load: mmap=True needs a path, not an open file")
         return _guarded(_seekable(f), getattr(f, "name", type(f).__name__), None, where)
     path = _path(f)
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         wants_map = mmap or (mmap is None and file.read(len(gguf_format.MAGIC)) == gguf_format.MAGIC)
         file.seek(0)
         mapped = np.memmap(path, np.uint8, mode="c") if wants_map and os.path.getsize(path) else None

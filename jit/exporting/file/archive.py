@@ -26,6 +26,7 @@ import numpy as np
 
 from ....ir.errors import ArgumentError, FileError, IngotError
 from ....runtime.serialization import archive as container
+from ....runtime.serialization.regular_file import open_regular
 from ....runtime.serialization.save_load import replacing
 
 FORMAT = 1
@@ -72,7 +73,7 @@ class Reader:
 
     def __init__(self, path: str):
         self.path, self.name = path, os.path.basename(path)
-        with guarded(self.name), open(path, "rb") as file:
+        with guarded(self.name), open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if file.read(4) != b"PK\x03\x04":
                 raise FileError(f"{self.name} is not an ingot model" + (": it is empty" if not size else ""))

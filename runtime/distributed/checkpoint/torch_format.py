@@ -16,6 +16,7 @@ from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 from ...serialization import torch_files
 from ...serialization.read_budget import ReadBudget, count_of, shown
+from ...serialization.regular_file import open_regular
 from ...serialization.safe_unpickler import Callable_, PickleMachine, are_atoms
 from ...serialization.save_load import load as load_file
 from ..stores.distributed_errors import CheckpointException
@@ -76,7 +77,7 @@ def described(what: str):
 
 def is_torchs(path: str) -> bool:
     """Return whether an index is a pickle."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return file.read(1) == b"\x80"
 
 
@@ -86,7 +87,7 @@ class TorchFolder:
     def __init__(self, folder: str, index: str):
         self.folder, self.budget = folder, budget_of(folder, index)
         name = os.path.join(folder, index)
-        with described(f"{name!r} is damaged, or no index of a checkpoint"), open(name, "rb") as file:
+        with described(f"{name!r} is damaged, or no index of a checkpoint"), open_regular(name) as file:
             found = PickleMachine(_GLOBALS, None, self.budget, restored=(_Part,), restore=_restore).run(file)
             ways = found["planner_data"] if isinstance(found["planner_data"], dict) else {}
             self._locations = {_place_of(at): place for at, place in found["storage_data"].items()}
@@ -135,7 +136,7 @@ class TorchFolder:
         if place.fields.get("transform_descriptors"):
             raise CheckpointException(f"{key} in {self.folder!r} is compressed, or changed in other ways; save it without "
                                       "extensions")
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.seek(start)
             return load_file(io.BytesIO(file.read(length)), map_location="cpu")
 

@@ -1,6 +1,7 @@
 """Interoperation with NumPy, DLPack, buffers, copying and pickling: shared or new memory, as promised."""
 
 import copy
+import ctypes
 import io
 import pickle
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import ingot
 from ingot import nn
+from ingot.runtime.interop import dlpack
 
 DTYPES = [ingot.bool, ingot.uint8, ingot.int8, ingot.int16, ingot.int32, ingot.int64, ingot.uint16, ingot.float16,
           ingot.bfloat16, ingot.float32, ingot.float64, ingot.complex64]
@@ -124,6 +126,43 @@ def test_dlpack_device_and_copy():
     assert address(ingot.from_dlpack(t)) == address(t)
     assert address(ingot.from_dlpack(t, copy=True)) != address(t)
     assert address(ingot.from_dlpack(Foreign(t.numpy()), copy=True)) != address(t)
+
+
+def without_shape(t):
+    t.shape = None
+
+
+def with_a_negative_size(t):
+    t.shape[1] = -1
+
+
+def with_negative_dims(t):
+    t.ndim = -1
+
+
+def with_too_many_dims(t):
+    t.ndim = 65
+
+
+def without_memory(t):
+    t.data = None
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)], ids=["old", "versioned"])
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.bfloat16], ids=str)
+@pytest.mark.parametrize("damage", [without_shape, with_a_negative_size, with_negative_dims, with_too_many_dims,
+                                    without_memory])
+def test_a_capsule_that_describes_no_array_is_refused(damage, dtype, version):
+    capsule = ingot.ones(2, 3, dtype=dtype).__dlpack__(max_version=version)
+    header = dlpack.header_of(capsule)
+    before = header.ndim, ctypes.cast(header.shape, ctypes.c_void_p).value, header.data, header.shape[1]
+    damage(header)
+    with pytest.raises(ValueError, match="describes no array"):
+        ingot.from_dlpack(capsule)
+    header.ndim, header.data = before[0], before[2]
+    header.shape = ctypes.cast(before[1], type(header.shape))
+    header.shape[1] = before[3]
+    assert ingot.from_dlpack(capsule).tolist() == [[1.0] * 3] * 2
 
 
 def test_dlpack_refusals():
