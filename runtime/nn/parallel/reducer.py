@@ -138,6 +138,9 @@ def _remove(handles):
         handle.remove()
 
 
+_REDUCERS: weakref.WeakSet = weakref.WeakSet()
+
+
 class Reducer:
     """The reduction of gradients during backward passes. Parameters do not keep it: its hooks go with it."""
 
@@ -150,6 +153,9 @@ class Reducer:
         self.detects_unused = False
         self.hook: Any = None           # (state, function) that replaces the average
         self.divisor = group.size()     # divisor of sums over processes
+        params = set(map(id, self.params))
+        self._earlier = [weakref.ref(r) for r in _REDUCERS if not params.isdisjoint(map(id, r.params))]
+        _REDUCERS.add(self)
         handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(self.params)]
         weakref.finalize(self, _remove, handles).atexit = False
 
@@ -173,6 +179,7 @@ class Reducer:
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.hosts.leaves_open(_OPEN)
+        self._follow_ended()
         self.active, self.detects_unused, self.has_started = True, find_unused, False
         self.arrived = [False] * len(self.params)
         self.used = np.ones(len(self.params), np.int32)
@@ -180,6 +187,18 @@ class Reducer:
         if find_unused:
             leaves = reachable_leaves(tensors_in(outputs))
             self.used[:] = [p._node in leaves for p in self.params]
+
+    def _follow_ended(self):
+        """Let earlier reducers of these parameters leave the gradients alone, if their group has ended: after `shrink_group` an
+        error, or garbage that waits for its collection, may keep one that expected gradients."""
+        left = []
+        for here in self._earlier:
+            reducer = here()
+            if reducer is not None and reducer.group.is_closed:
+                reducer.stop()
+            elif reducer is not None:
+                left.append(here)
+        self._earlier = left
 
     def stop(self):
         """Leave the next gradients alone."""

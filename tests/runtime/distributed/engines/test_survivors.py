@@ -24,7 +24,8 @@ import os, signal, sys, threading, time
 import ingot
 from ingot import optim
 
-TRAINING = {"plan": dict(eval(sys.argv[1])), "state": sys.argv[2]}      # {rank: (its last step, seconds to its end)}
+TRAINING = {"plan": dict(eval(sys.argv[1])), "state": sys.argv[2], "speaks": sys.argv[3] == "True"}
+# `plan` is {rank: (its last step, seconds to its end)}; `speaks` says whether the loss has a collective of its own
 dist.init_process_group(timeout=60)
 first = dist.get_rank()
 ingot.manual_seed(0)
@@ -47,12 +48,12 @@ def loss_of(model, step):
         threading.Timer(later, end).start() if later else end()
     if not os.path.exists(f"{TRAINING['state']}{size}") and rank == 0 and size < 4:
         ingot.save((step, net.state_dict(), optimizer.state_dict()), f"{TRAINING['state']}{size}")
-    assert summed(ingot.full((2,), rank + 1.0)).tolist() == [size * (size + 1.0)] * 2
+    if TRAINING["speaks"]:
+        assert summed(ingot.full((2,), rank + 1.0)).tolist() == [size * (size + 1.0)] * 2
     value = forward(model, x[rank::size], y[rank::size])
-    mean = value.detach().clone()
-    dist.all_reduce(mean, dist.ReduceOp.AVG)
+    whole = forward(net, x, y).detach()
     if rank == 0:
-        os.write(1, f"size {size} step {step} loss {mean.item()!r}\\n".encode())
+        os.write(1, f"size {size} step {step} loss {whole.item()!r}\\n".encode())
     return value
 
 
@@ -67,8 +68,8 @@ def forward(model, x, y):
 
 
 step = 0
-if sys.argv[3:]:
-    step, model, state = ingot.load(sys.argv[3])
+if sys.argv[4:]:
+    step, model, state = ingot.load(sys.argv[4])
     net.load_state_dict(model)
     optimizer.load_state_dict(state)
 fit(net, optimizer, loss_of, STEPS, step)
@@ -98,17 +99,18 @@ def losses(path, size, plan, *words) -> tuple:
 
 @pytest.mark.slow
 @pytest.mark.timeout(500)
+@pytest.mark.parametrize("speaks", [False, True], ids=["by gradients alone", "with collectives"])
 @pytest.mark.parametrize("victims", [(2,), (0,), "at any time", "raises", (3, 1)])
-def test_survivors_go_on_as_a_run_of_so_many_ranks(victims, tmp_path):
+def test_survivors_go_on_as_a_run_of_so_many_ranks(victims, speaks, tmp_path):
     path, state = program(tmp_path), str(tmp_path / "state")
     seed = random.randrange(1 << 30)
     rng = random.Random(seed)
     plan = {"at any time": {rng.randrange(4): (3, 0.02 * rng.random())}, "raises": {1: (3, -1)}}.get(victims) or \
         {rank: (3 + 4 * i, 0) for i, rank in enumerate(victims)}
-    found, said = losses(path, 4, plan, state)
+    found, said = losses(path, 4, plan, state, str(speaks))
     assert (4, 2) in found and (4, STEPS - 1) not in found, f"seed {seed}: {said}"
     for size in range(3, 3 - len(plan), -1):
-        alone, _ = losses(path, size, {}, str(tmp_path / f"other{size}"), f"{state}{size}")
+        alone, _ = losses(path, size, {}, str(tmp_path / f"other{size}"), str(speaks), f"{state}{size}")
         steps = sorted(step for n, step in found if n == size)
         assert steps and (steps[-1] == STEPS - 1) == (size == 4 - len(plan)), f"seed {seed}: {said}"
         np.testing.assert_allclose([found[size, step] for step in steps], [alone[size, step] for step in steps], rtol=1e-6,

@@ -527,3 +527,31 @@ def test_a_backward_after_the_end_of_its_group_is_an_error():
     dist.destroy_process_group()
     with pytest.raises(dist.DistError, match="the group 'default' was destroyed after a forward of DistributedDataParallel"):
         loss.backward()
+
+
+@pytest.mark.parametrize("ends", ["run", "group"])
+def test_a_model_of_an_ended_group_leaves_gradients_to_the_next_one(ends):
+    """As after `shrink_group`, where an error or garbage keeps the model whose gradients did not come."""
+    _joins()
+    try:
+        net, (x, y) = make_net(), make_data()
+        group = dist.new_group([0]) if ends == "group" else None
+        first = nn.parallel.DistributedDataParallel(net, process_group=group)
+        waiting = first(x)
+        if ends == "group":
+            second = nn.parallel.DistributedDataParallel(net)
+            dist.destroy_process_group(group)
+        else:
+            dist.destroy_process_group()
+            _joins()
+            second = nn.parallel.DistributedDataParallel(net)
+        with pytest.raises(dist.DistError, match="was destroyed after a forward"):
+            waiting.sum().backward()
+        first._reducer.active = True
+        net.zero_grad()
+        F.mse_loss(second(x), y).backward()
+        alone = make_net()
+        F.mse_loss(alone(x), y).backward()
+        assert all(ingot.equal(p.grad, q.grad) for p, q in zip(net.parameters(), alone.parameters()))
+    finally:
+        dist.destroy_process_group()
