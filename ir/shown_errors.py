@@ -5,10 +5,11 @@ Debuggers that look at the error afterwards have all frames. The module `traceba
 show, so it explains calls that Python refused (`ir/refused_calls.py`) as well.
 """
 
+import io
 import sys
 import threading
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from functools import partial, wraps
 from typing import Any
 
@@ -106,10 +107,24 @@ def _shell() -> Any:
     return None if get is None else get()
 
 
+UNCAUGHT: list = []         # functions of an exception that ends the program, called before it is shown
+_of_lines = {"prefix": ""}
+
+
+def name_lines(prefix: str) -> None:
+    """Set what begins each line of an uncaught exception: several processes may write to one terminal."""
+    _of_lines["prefix"] = prefix
+
+
 def _show(before, kind, error, trace) -> None:
     """Show an uncaught exception by the hook that was set before."""
-    with shortened(error):
+    for report in UNCAUGHT:
+        report(error)
+    text = io.StringIO()
+    with shortened(error), redirect_stderr(text) if _of_lines["prefix"] else nullcontext():
         before(kind, error, error.__traceback__ if error is not None and trace is not None else trace)
+    if text.getvalue():         # at once, so that lines of other processes do not come between
+        sys.stderr.write("".join(_of_lines["prefix"] + line for line in text.getvalue().splitlines(keepends=True)))
 
 
 def _show_of_thread(before, args) -> None:

@@ -14,6 +14,7 @@ from .engines.reduce_op import ReduceOp
 from .groups.process_group import ProcessGroup, Work
 from .groups.world import *
 from .groups.world import default_pg_timeout, get_node_local_rank
+from .launchers import error_files as error_files
 from .launchers import rpc
 from .stores.distributed_errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
 from .stores.store import FileStore, HashStore, PrefixStore, Store

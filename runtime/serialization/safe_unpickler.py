@@ -4,9 +4,11 @@ PyTorch's files hold a pickle. This machine knows the opcodes that data needs, r
 them, and calls only what the table, or the user by `add_safe_globals`, declares safe.
 """
 
+import datetime
 import io
+import pathlib
 import pickletools
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 
 import numpy as np
 
@@ -113,6 +115,14 @@ def _are_pairs(*args) -> bool:
     return are_plain(*args) and all(type(pair) in (list, tuple) for a in args if type(a) in (list, tuple) for pair in a)
 
 
+def _are_dates(*args) -> bool:
+    return all(isinstance(a, (*_ATOMS, datetime.timedelta, datetime.timezone)) for a in args)
+
+
+def _are_texts(*args) -> bool:
+    return all(type(a) is str for a in args)
+
+
 PLAIN_GLOBALS = {
     "collections.OrderedDict": Callable_(OrderedDict, _are_pairs), "collections.Counter": Callable_(Counter, are_plain),
     "collections.defaultdict": Callable_(_defaultdict, _are_pairs), "_codecs.encode": Callable_(_encode, are_atoms),
@@ -122,6 +132,16 @@ for _module in ("builtins", "__builtin__"):
     PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t, are_atoms) for t in (complex, slice, int, float, bool, str)}
     PLAIN_GLOBALS |= {f"{_module}.dict": Callable_(dict, _are_pairs), f"{_module}.bytearray": Callable_(_bytearray, are_plain),
                       f"{_module}.bytes": Callable_(lambda: b"")}
+# Values of the standard library, which compute nothing. A `range` that is read element by element is none of `are_plain`.
+PLAIN_GLOBALS |= {f"datetime.{t.__name__}": Callable_(t, _are_dates) for t in (
+    datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone)}
+PLAIN_GLOBALS |= {"builtins.range": Callable_(range, are_atoms), "__builtin__.xrange": Callable_(range, are_atoms),
+                  "collections.deque": Callable_(deque, are_plain)}
+# Paths of another system are pure ones.
+_PATHS = {"PosixPath": pathlib.PurePosixPath, "WindowsPath": pathlib.PureWindowsPath, "PurePosixPath": pathlib.PurePosixPath,
+          "PureWindowsPath": pathlib.PureWindowsPath, type(pathlib.Path()).__name__: pathlib.Path}
+for _module in ("pathlib", "pathlib._local"):
+    PLAIN_GLOBALS |= {f"{_module}.{name}": Callable_(fn, _are_texts) for name, fn in _PATHS.items()}
 _PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
 _HASHING = (set, frozenset, dict, OrderedDict, Counter, _defaultdict)
 
@@ -218,7 +238,7 @@ class PickleMachine:
 
     def _extend(self, values):
         target = self._top()
-        if type(target) is not list:
+        if type(target) not in (list, deque):
             raise FileError(f"{self.name}: appends to a {type(target).__name__}")
         target.extend(values)
 

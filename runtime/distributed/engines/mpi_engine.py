@@ -425,6 +425,11 @@ class MPIEngine(Engine):
             self.inbox.take_in(0.01)
         return not self.failed
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether all other ranks have ended, or said that they do."""
+        return all(self.inbox.gone.get(r, GOES_ON) != GOES_ON for r in range(self.size) if r != self.rank)
+
 
 def _cores():
     """Return the numbers of the cores on which this process may run."""

@@ -27,7 +27,12 @@ _PRELOADED = __name__.removesuffix("distributed.engines.mpi_library") + "data.wo
 
 
 class User(Protocol):
-    """User of the library, until the process ends."""
+    """User of the library, until the process ends.
+
+    is_alone    whether all other ranks have ended, or said that they do
+    """
+
+    is_alone: bool
 
     def farewell(self, reason: str) -> bool:
         """Tell the other ranks that this one ends, with the reason of a failure; return whether to wait for them."""
@@ -126,7 +131,7 @@ def _leave(MPI):
     reason = "" if error is None else f"its program ended with {type(error).__name__}: {str(error)[:500]}"
     may_wait = _may_wait(reason)
     if reason and survives_failures():
-        _die()
+        _die(is_last=bool(users) and users[-1].is_alone)         # (the latest knows the ranks that went on)
     if reason or not may_wait:
         return
     with contextlib.suppress(MPI.Exception):        # a rank has failed: the others do not wait
@@ -140,12 +145,14 @@ def _leave(MPI):
         MPI.Finalize()
 
 
-def _die():
-    """End the process by a signal. Open MPI 5 tells the other ranks of no process that ends with an exit code but 0, and they
-    would wait for it when they go on."""
+def _die(is_last: bool):
+    """End the process by a signal, or with status 1 if no rank is left. Open MPI 5 tells the other ranks of no process that
+    ends with an exit code but 0, and they would wait for it when they go on; signals leave the status of `mpiexec` at 0."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
+    if is_last:
+        os._exit(1)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

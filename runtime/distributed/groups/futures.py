@@ -26,6 +26,14 @@ class Future(Generic[T]):
         """Return the result once it exists; raise the exception if there is one."""
         return self._promise.result()
 
+    def result(self, timeout: float | None = None) -> Any:
+        """Return the result within so many seconds, as futures of Python do."""
+        return self._promise.result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Return the exception, or None if there is a result, within so many seconds."""
+        return self._promise.exception(timeout)
+
     def value(self) -> Any:
         """Return the result of a future that is done."""
         if not self.done():

@@ -7,6 +7,7 @@ from multiprocessing import util
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from ....ir import shown_errors
 from ....ir.errors import ArgumentError
 from ....ir.lazy import lazy
 from ....ir.requirements import install_extra
@@ -195,11 +196,19 @@ def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
         host, port = url.hostname, url.port
     else:
         raise ArgumentError(f"init_method must start with env://, tcp:// or file://, got {init_method!r}")
+    _check_rank(rank, world_size)
     if url.scheme == "file":
         return FileStore(url.netloc + url.path, world_size, timeout), rank, world_size
     if host is None or port is None:
         raise ArgumentError(f"init_method {init_method!r} does not say host and port")
     return store_of_run(host, port, rank, world_size, timeout), rank, world_size
+
+
+def _check_rank(rank: int, world_size: int):
+    """Raise unless a rank is one of a run: it would wait for a store, or for ranks that do not come."""
+    if not 0 <= rank < world_size:
+        raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}; by "
+                            "default they are the environment variables RANK and WORLD_SIZE")
 
 
 def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
@@ -227,8 +236,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         raise ArgumentError("init_process_group takes a store or an init_method, not both")
     if not by_mpi and not isinstance(store, Store):
         raise ArgumentError(f"store must be a Store, got {type(store).__name__}")
-    if not 0 <= rank < world_size:
-        raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}")
+    _check_rank(rank, world_size)
     if by_mpi:
         _Run.engine = chosen_engine(rank, world_size, None, timeout, Backend.MPI)
         _Run.store = StoreByMessages(_Run.engine, timeout)
@@ -240,6 +248,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         _Run.devices = nccl_engine.NCCLEngine(_Run.engine, PrefixStore(f"run{_Run.group_count}", _Run.store), device_id)
     _Run.world = _enter(range(world_size), timeout, _given(backend), group_name or "default")
     GroupMember.WORLD = _Run.world
+    shown_errors.name_lines(f"[rank{rank}]: " if world_size > 1 else "")
 
 
 def _enter(ranks, timeout, backend, name):
@@ -350,6 +359,7 @@ def destroy_process_group(group=None):
         _Run.store.close()
     _Run.engine = _Run.devices = _Run.world = _Run.store = _Run.end = GroupMember.WORLD = None
     _Run.groups = []
+    shown_errors.name_lines("")
 
 
 # Queries.

@@ -13,6 +13,7 @@ import contextlib
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 
@@ -22,6 +23,7 @@ from ..stores.distributed_errors import DistBackendError, DistError, DistPortTak
 from ..stores.store import HashStore
 from . import rank_processes
 from .command_line import Plan, parse_args, plan_of
+from .error_files import report_in
 from .rounds import DONE, FAILED, READY, RUNNING, Member, Report, Round, Share
 
 __all__ = ["main", "parse_args", "run"]
@@ -72,14 +74,26 @@ def _membership(args, plan: Plan) -> Iterator[Member]:
         yield member
 
 
-def _failure(args, plan: Plan, share: Share, failed: dict[int, int]) -> str:
-    """Return how a process has failed, from {local rank: exit code}; one that was killed often made others fail."""
-    local = next((local for local, code in failed.items() if code < 0), next(iter(failed)))
-    code = failed[local]
+def _follows(folder: str, local: int) -> bool:
+    """Return whether a rank of this machine failed since it could not communicate."""
+    report = report_in(rank_processes.error_file(folder, local))
+    return report is not None and report.follows
+
+
+def _failure(args, plan: Plan, share: Share, failed: dict[int, tuple], folder: str) -> str:
+    """Return how the process has failed that made others fail, from {local rank: (exit code, time of its end)}."""
+    reports = {local: report_in(rank_processes.error_file(folder, local)) for local in failed}
+
+    def order(local):
+        (code, ended), report = failed[local], reports[local]
+        return code > 0, report is not None and report.follows, ended if report is None else report.seconds
+
+    local = min(failed, key=order)
+    code, report = failed[local][0], reports[local]
     where = f"local rank {local}" + (f" on {socket.gethostname()}" if plan.settings.most_nodes > 1 else "")
     who = f"mpiexec on {args.hosts}" if args.hosts else f"rank {share.first_rank + local} ({where})"
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
-    return f"{who} of {args.program} {how}"
+    return f"{who} of {args.program} {how}" + (f" ({report.message})" if code > 0 and report is not None else "")
 
 
 def _next_round(args, plan: Plan, member: Member) -> Round:
@@ -97,10 +111,13 @@ def _attempt(args, plan: Plan, member: Member, found: Round, share: Share) -> in
     """Run the processes of a round until it ends; return how many were ended by a signal from outside."""
     is_over = lambda: member.look().number != found.number or member.round.is_last
     processes: list = []
+    failed: dict = {}
+    ends, folder = rank_processes.Ends(), tempfile.TemporaryDirectory(prefix="ingot-errors-")
     member.report(state=RUNNING)
     try:
-        for command, variables in rank_processes.orders(args, plan, found, share):
+        for command, variables in rank_processes.orders(args, plan, found, share, folder.name):
             processes.append(rank_processes.start(command, variables))
+            ends.watch(len(processes) - 1, processes[-1])
         are_done = False
         while not is_over() and not any(p.poll() for p in processes):
             if not are_done and None not in [p.returncode for p in processes]:
@@ -108,15 +125,16 @@ def _attempt(args, plan: Plan, member: Member, found: Round, share: Share) -> in
                 member.report(state=DONE)
                 continue
             time.sleep(_pause(args, plan))
-        failed = {local: code for local, p in enumerate(processes) if (code := p.poll())}
-        if failed:
-            member.report(state=FAILED, words=_failure(args, plan, share, failed))
+        if any(p.poll() for p in processes):
+            failed = ends.failed(lambda local: _follows(folder.name, local))
+            member.report(state=FAILED, words=_failure(args, plan, share, failed, folder.name))
         rank_processes.end(processes, member.look)
         while not is_over():
             time.sleep(_pause(args, plan))
     finally:
         rank_processes.end(processes)
-    return sum(code < 0 for code in failed.values())
+        folder.cleanup()
+    return sum(code < 0 for code, _ in failed.values())
 
 
 def _pause(args, plan: Plan) -> float:

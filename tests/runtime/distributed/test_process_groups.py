@@ -481,6 +481,31 @@ def test_nothing_works_before_the_beginning():
         dist.all_reduce(ingot.ones(1))
 
 
+@pytest.mark.parametrize("method", ["environment", "arguments", "file", "store"])
+@pytest.mark.parametrize(("rank", "size"), [(2, 2), (5, 2), (0, 0)])
+def test_a_rank_that_is_none_of_the_run_waits_for_nobody(rank, size, method, monkeypatch, tmp_path):
+    for name, value in (("RANK", rank), ("WORLD_SIZE", size), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", 9)):
+        monkeypatch.setenv(name, str(value))
+    arguments = {"environment": {}, "store": {"store": dist.HashStore(), "rank": rank, "world_size": size},
+                 "file": {"init_method": f"file://{tmp_path}/store", "rank": rank, "world_size": size},
+                 "arguments": {"init_method": "tcp://127.0.0.1:9", "rank": rank, "world_size": size}}[method]
+    with pytest.raises(ValueError, match=f"got rank {rank} and world_size {size}.*RANK|needs rank= and world_size="):
+        dist.init_process_group(timeout=5, **arguments)
+    assert not dist.is_initialized()
+
+
+def test_futures_have_the_methods_of_pythons():
+    done, failed = ingot.futures.Future(), ingot.futures.Future()
+    with pytest.raises(TimeoutError):
+        done.result(0)
+    done.set_result(3)
+    failed.set_exception(KeyError("a"))
+    assert done.result() == done.result(timeout=1) == 3 and done.exception() is None
+    assert isinstance(failed.exception(1), KeyError)
+    with pytest.raises(KeyError):
+        failed.result()
+
+
 def test_one_rank_alone_by_environment(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]

@@ -1,8 +1,12 @@
 """Files beside plain tensor data: attributes, memory, meta tensors; and their errors."""
 
+import datetime
 import io
+import pathlib
 import pickle
 import warnings
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +15,10 @@ import ingot
 import torch_pickles as tp
 from ingot import nn
 from ingot.ir.errors import FileError
+from ingot.runtime.distributed.collectives import object_collectives
 from ingot.runtime.serialization import python_objects
+from ingot.runtime.serialization.read_budget import ReadBudget
+from ingot.runtime.serialization.safe_unpickler import PLAIN_GLOBALS, PickleMachine
 
 torch_formats = pytest.mark.parametrize("write", [tp.archive, tp.legacy], ids=["zip", "legacy"])
 
@@ -209,3 +216,37 @@ def test_tensors_of_classes_that_are_allowed(make):
 def test_only_classes_of_tensors_are_made_of_tensors(args):
     with pytest.raises(FileError, match="class"):
         python_objects.of_class(*args)
+
+
+# Values of the standard library.
+
+UTC = datetime.UTC
+STANDARD = [datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5, 6), datetime.datetime(2026, 1, 2, tzinfo=UTC),
+            datetime.datetime(2026, 1, 2, fold=1), datetime.time(1, 2), datetime.timedelta(1, 2, 3),
+            datetime.timezone(datetime.timedelta(hours=2), "here"), range(2, 30, 7), deque([1, "a", ingot.float32]),
+            deque([1, 2, 3], 2), deque(), pathlib.Path("/a/b"), pathlib.PurePosixPath("c"), pathlib.PureWindowsPath("c:/d"),
+            {range(3): [deque([pathlib.Path("a")])]}]
+
+
+@pytest.mark.parametrize("value", STANDARD, ids=repr)
+def test_values_of_the_standard_library_travel(value):
+    sent = SimpleNamespace(data=object_collectives._packed(value).data)
+    for found in (through_file(value), object_collectives._unpacked(sent)):
+        assert found == value and type(found) is type(value) and getattr(found, "maxlen", 0) == getattr(value, "maxlen", 0)
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+@pytest.mark.parametrize("value", STANDARD[:8], ids=repr)
+def test_they_are_read_in_each_protocol(value, protocol):
+    assert PickleMachine(PLAIN_GLOBALS, None, ReadBudget("it", 1000)).run(io.BytesIO(pickle.dumps(value, protocol))) == value
+
+
+@pytest.mark.parametrize("call", [("builtins.list", range(10 ** 9)), ("collections.deque", range(10 ** 9)),
+                                  ("collections.deque", "ab", "c"), ("pathlib.PurePosixPath", 3),
+                                  ("datetime.datetime", "no date"), ("datetime.timezone", 5), ("builtins.range", 1.5)],
+                         ids=repr)
+def test_they_are_made_of_nothing_else(call):
+    name, *args = call
+    args = [tp.Call("builtins.range", a.stop) if type(a) is range else a for a in args]
+    with pytest.raises(FileError):
+        ingot.load(io.BytesIO(tp.archive({"a": tp.Call(name, *args)}, [])))

@@ -165,3 +165,33 @@ def test_elsewhere_an_error_says_what_to_do(by_mpi):
     if by_mpi:
         mpi_seats.mpiexec()
     ranks.run(2, _refused, by_mpi=by_mpi)
+
+
+ALL_FAIL = """
+import os, signal, sys
+import ingot
+from ingot import distributed as dist
+dist.init_process_group(timeout=30)
+for step in range(10):
+    if step == 3 and dist.get_rank() == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        dist.all_reduce(ingot.ones(2))
+    except dist.DistBackendError:
+        if sys.argv[1] == "at once":
+            raise
+        dist.shrink_group()
+        if sys.argv[1] == "one by one" and dist.get_rank() == 0:
+            raise
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(("fail", "code"), [("at once", 1), ("one by one", 1), ("never", 0)])
+def test_mpiexec_says_whether_all_ranks_failed(fail, code, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(ALL_FAIL)
+    done = subprocess.run([*mpi_seats.mpiexec_that_goes_on(), "-n", "4", sys.executable, str(path), fail], capture_output=True,
+                          text=True, timeout=150, check=False, env={**os.environ, "INGOT_NUM_THREADS": "1"})
+    assert done.returncode == code, done.stdout + done.stderr
