@@ -1,6 +1,6 @@
 """Costs of a run as functions of its ranks: measured at 2 to 8 on this machine, computed to 10,000 from the engines' schedules.
 
-`python -m ingot.benchmarks.distributed.scale` prints the computed tables, which docs/distributed.md has, too. `--measure`
+`python -m benchmarks.distributed.scale` prints the computed tables, which docs/distributed.md has, too. `--measure`
 starts ranks, and prints the measured one. Tests hold the schedules of `local` and `tcp` to the messages that these send.
 """
 
@@ -289,7 +289,7 @@ def measured(plan: Plan) -> str:
 
 def main():
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m ingot.benchmarks.distributed.scale", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.distributed.scale", description=__doc__)
     parser.add_argument("--measure", action="store_true", help="start ranks, and measure them")
     args = parser.parse_args()
     for text in computed():

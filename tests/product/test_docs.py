@@ -10,6 +10,7 @@ Comments of a program say what comes out; `...` stands for anything:
 Each warning is announced, so ordinary examples give none. "This prints ...:" behind a program is followed by what it prints.
 """
 
+import importlib.util
 import re
 import textwrap
 import warnings
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import ingot
+from ingot.benchmarks import groups
 
 ROOT = Path(ingot.__file__).parent
 PAGES = ["README.md", "docs/distributed.md", "docs/fx.md", "docs/tracing.md", "docs/quantization.md"]
@@ -103,3 +105,39 @@ def test_pages_quote_errors_and_prints():
     run("import warnings\nint('a')    # raises ValueError: invalid ... 'a'\nwarnings.warn('many words')\n"
         "# warns UserWarning: many ...\n", {})
     assert blocks_of("docs/fx.md")[0][1].startswith("def forward(self, x):\n")
+
+
+# Figures and their commands.
+
+FIGURES = ["README.md", "SECURITY.md", "benchmarks/NOTES.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+# Times and rates that somebody measured, and ratios of times.
+_FIGURE = re.compile(r"\d ?(?:ns|us|µs|ms|GFLOP|TFLOP|GB/s|TB/s)\b|\d of (?:the|its) (?:time|speed)|\b0\.\d\d of\b|"
+                     r"\d times (?:as|slower|faster)|(?:half|third|quarter|tenth|fifth|microsecond)s? (?:of the time|a call)|"
+                     r"(?:about|takes?|took) \d+ (?:s|MB|minutes)\b")
+_COMMAND = re.compile(r"python3? -m (benchmarks[\w.]*)([^`\n#]*)|\bdu -sm|make (?:test|bench|demo)")
+_PROGRAM = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+_NAMES = re.compile(r"\(((?:`[a-z0-9_]+`(?:, )?)+)\)")
+
+
+@pytest.mark.parametrize("page", FIGURES)
+def test_a_part_with_measured_figures_names_its_command(page):
+    parts = re.split(r"^#{1,4} ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]
+    figures = [(part.partition("\n")[0], _FIGURE.search(_PROGRAM.sub("", part)), part) for part in parts]
+    assert not [(title, found[0]) for title, found, part in figures if found and not _COMMAND.search(part)]
+
+
+@pytest.mark.parametrize("page", FIGURES)
+def test_commands_of_figures_exist(page):
+    """Wheels lack the benchmarks, so no command names them below `ingot`."""
+    text = (ROOT / page).read_text()
+    assert not re.findall(r"-m ingot\.(?:benchmarks|tests|examples)[\w.]*", text)
+    for module, words in _COMMAND.findall(text):
+        assert not module or importlib.util.find_spec(f"ingot.{module}"), module
+        if module == "benchmarks":
+            groups.chosen(re.sub(r"--(?:quick|list|resume)|--\w+ \S+|\[.*?\]", "", words).split())
+
+
+def test_lessons_name_workloads():
+    lessons = (ROOT / "benchmarks/NOTES.md").read_text().partition("## 4.")[2].partition("### Collectives")[0]
+    names = [name for found in _NAMES.findall(lessons) for name in re.findall(r"\w+", found)]
+    assert len(names) > 20 and groups.chosen(names)

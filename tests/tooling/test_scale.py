@@ -59,7 +59,7 @@ def test_small_values_of_mpi_go_with_the_messages_that_compare(n):
 def test_the_page_has_the_computed_tables():
     page = PAGE.read_text()
     for text in scale.computed():
-        assert text.replace(" --- ", "---") in page, "run python -m ingot.benchmarks.distributed.scale"
+        assert text.replace(" --- ", "---") in page, "run python -m benchmarks.distributed.scale"
 
 
 def test_costs_grow_as_their_schedules_say():
