@@ -417,7 +417,10 @@ def test_the_quickest_row_of_each_test_is_not_left_out():
     tool = module_from_spec(spec)
     spec.loader.exec_module(tool)
     times = {"f::slow[a]": 9.0, "f::slow[b]": 5.0, "f::slow[c]": 7.0, "f::alone": 8.0, "f::mixed[a]": 0.1, "f::mixed[b]": 2.0}
+    whole = next(iter(tool.WHOLE))
+    times |= {f"{whole}[a]": 3.0, f"{whole}[b]": 4.0}
     assert tool.rows_to_leave(times, 1.0) == ["f::mixed[b]", "f::slow[a]", "f::slow[c]"]
+    assert not [row for row in tool.LIST.read_text().splitlines() if row.partition("[")[0] in tool.WHOLE]
 
 
 def test_tests_that_need_torch_are_marked_peer():
