@@ -283,6 +283,18 @@ def test_a_subset_sampler_yields_each_index_once():
     assert list(data.SubsetRandomSampler([])) == []
 
 
+@pytest.mark.parametrize("replacement", [True, False])
+def test_a_weighted_sampler_draws_from_its_generator_alone(replacement):
+    def rows(seed, of_all):
+        ingot.manual_seed(of_all)
+        before = ingot.get_rng_state()
+        found = list(data.WeightedRandomSampler([1.0] * 40, 20, replacement, ingot.Generator().manual_seed(seed)))
+        assert ingot.equal(ingot.get_rng_state(), before)
+        return found
+
+    assert rows(1, 1) == rows(1, 2) != rows(2, 1)
+
+
 def test_a_weighted_sampler_without_replacement_takes_the_likely_ones_first():
     """Rows without weight come last, as in PyTorch if all are requested."""
     assert sorted(data.WeightedRandomSampler([1.0, 0.0, 2.0], 2, replacement=False)) == [0, 2]

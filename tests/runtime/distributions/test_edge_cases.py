@@ -1,5 +1,7 @@
 """Distributions at their edges: concentrations near 0, empty counts, errors of mixtures and transforms."""
 
+import math
+
 import pytest
 
 import ingot
@@ -213,3 +215,40 @@ def test_bounded_excesses_have_a_support_with_two_ends():
     assert d.support.check(ingot.tensor([3.5, 3.5])).tolist() == [True, True]
     assert d.support.check(ingot.tensor([3.625, 3.625])).tolist() == [False, True]
     assert not d.support.check(ingot.tensor(0.25)).any()
+
+
+@pytest.mark.parametrize("p_ends", [(0.0, 1.0), (-1.0, 2.0), (0.5, 0.75), (0.0, 2.0), (-1.0, 0.5)], ids=str)
+@pytest.mark.parametrize("q_ends", [(0.0, 1.0), (-1.0, 2.0), (0.5, 0.75), (0.0, 2.0), (-1.0, 0.5)], ids=str)
+def test_one_interval_tells_of_another_only_what_lies_in_it(p_ends, q_ends):
+    (low, high), (q_low, q_high) = p_ends, q_ends
+    want = math.log((q_high - q_low) / (high - low)) if q_low <= low and high <= q_high else math.inf
+    assert D.kl_divergence(D.Uniform(low, high), D.Uniform(q_low, q_high)).item() == pytest.approx(want)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("chance", [0.0, 0.1, 0.25, 0.4, 0.77, 0.95, 1.0])
+def test_the_mode_of_a_binomial_is_its_likeliest_count(count, chance):
+    mode = D.Binomial(count, ingot.tensor(chance, dtype=ingot.float64)).mode
+    chances = [math.comb(count, k) * chance ** k * (1 - chance) ** (count - k) for k in range(count + 1)]
+    assert 0 <= mode.item() <= count and chances[int(mode.item())] == pytest.approx(max(chances), rel=1e-12)
+
+
+# Gradients of moments of samples, against those of the moments.
+SAMPLED = {"StudentT": (lambda df, scale: D.StudentT(df, 0.0, scale), (9.0, 1.5)), "Gamma": (D.Gamma, (2.5, 1.5)),
+            "Beta": (D.Beta, (2.5, 1.5)), "Normal": (lambda loc, scale: D.Normal(loc, scale), (0.5, 1.5)),
+            "Laplace": (D.Laplace, (0.5, 1.5)), "Uniform": (D.Uniform, (0.5, 2.0)), "Gumbel": (D.Gumbel, (0.5, 1.5)),
+            "FisherSnedecor": (D.FisherSnedecor, (8.0, 14.0)), "LogNormal": (D.LogNormal, (0.1, 0.4)),
+            "Weibull": (D.Weibull, (1.5, 2.5)), "Kumaraswamy": (D.Kumaraswamy, (2.5, 1.5))}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_the_variance_of_samples_moves_with_each_parameter(name):
+    make, values = SAMPLED[name]
+    ingot.manual_seed(SEED)
+    parameters = [ingot.tensor(v, dtype=ingot.float64, requires_grad=True) for v in values]
+    family = make(*parameters)
+    want = ingot.autograd.grad(family.variance, parameters, allow_unused=True, materialize_grads=True)
+    x = family.rsample((400_000,))
+    found = ingot.autograd.grad(x.var(), parameters, allow_unused=True, materialize_grads=True)
+    for a, b in zip(found, want):
+        assert a.item() == pytest.approx(b.item(), rel=0.1, abs=0.02), f"seed {SEED}"
