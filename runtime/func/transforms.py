@@ -196,9 +196,10 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         inputs.follow((*outs, *given))
         create = inputs.create_graph or any(t.requires_grad for t in given)
         found = functional._transposed(outs, inputs.sources, given, create, False, "jvp", along=True)
-    inputs.nested = inputs.nested or create
-    made = (inputs.finished(results[0]), inputs.finished(_replace_tensors(results[0], found)))
-    return (*made, inputs.finished(results[1])) if has_aux else made
+    value = inputs.finished(results[0])
+    aux = (inputs.finished(results[1]),) if has_aux else ()
+    inputs.nested = inputs.nested or create         # tangents with a history give one to what they move alone
+    return value, inputs.finished(_replace_tensors(results[0], found)), *aux
 
 
 def _check_dependent(outs, sources):

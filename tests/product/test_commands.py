@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 import mock_cuda
-from ingot import doctor
+from ingot import __main__, doctor
 from ingot.ir import config
 from ingot.utils import collect_env
 
@@ -105,3 +105,17 @@ def test_benchmarks_print_a_table_and_write_json(tmp_path):
 def test_benchmarks_refuse_an_unknown_name():
     done = run("-m", "benchmarks", "nonsense", cwd=ROOT)
     assert done.returncode != 0 and "no such benchmark" in done.stderr
+
+
+@pytest.mark.parametrize(("error", "code", "said"), [
+    (None, 0, ""), (KeyboardInterrupt(), 130, "interrupted"), (ingot.ir.errors.FileError("damaged"), 1, "error: damaged"),
+    (FileNotFoundError(2, "No such file", "x.npy"), 1, "error: x.npy: No such file"),
+    (__main__.UsageError("two words"), 2, "error: two words")], ids=repr)
+def test_exit_codes_say_how_a_command_ended(error, code, said, monkeypatch, capsys):
+    def work(args):
+        if error is not None:
+            raise error
+        return 0
+
+    monkeypatch.setitem(__main__.COMMANDS, "doctor", (*__main__.COMMANDS["doctor"][:-1], work))
+    assert __main__.main(["doctor"]) == code and capsys.readouterr().err.strip() == said

@@ -20,10 +20,10 @@ class Call:
 
 
 class Stored:
-    """A storage, as a persistent id."""
+    """A storage, as a persistent id. A `view` is (its key, first element, number of elements), in the legacy format."""
 
-    def __init__(self, key, kind, array):
-        self.key, self.kind, self.array = key, kind, array
+    def __init__(self, key, kind, array, view=None):
+        self.key, self.kind, self.array, self.view = key, kind, array, view
 
 
 def spell(x) -> bytes:
@@ -34,7 +34,8 @@ def spell(x) -> bytes:
         built = b"" if x.state is None else spell(x.state) + b"b"
         return spell(x.fn) + spell(tuple(x.args)) + b"R" + built
     if isinstance(x, Stored):
-        return spell(("storage", Global(f"torch.{x.kind}Storage"), x.key, "cpu", x.array.size)) + b"Q"
+        more = () if x.view is None else (x.view,)
+        return spell(("storage", Global(f"torch.{x.kind}Storage"), x.key, "cpu", x.array.size, *more)) + b"Q"
     if x is None or isinstance(x, bool):
         return {None: b"N", True: b"\x88", False: b"\x89"}[x]
     if isinstance(x, int):
@@ -59,12 +60,12 @@ def tensor(stored, offset, size, stride, requires_grad=False):
     return Call("torch._utils._rebuild_tensor_v2", stored, offset, size, stride, requires_grad, Call("collections.OrderedDict"))
 
 
-def archive(obj, storages, **entries) -> bytes:
-    """A zip file as torch.save writes it."""
+def archive(obj, storages, byteorder="little", **entries) -> bytes:
+    """A zip file as torch.save writes it, on a machine of a byte order."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as z:
         z.writestr("archive/data.pkl", pickled(obj))
-        z.writestr("archive/byteorder", "little")
+        z.writestr("archive/byteorder", byteorder)
         for s in storages:
             z.writestr(f"archive/data/{s.key}", s.array.tobytes())
         for name, data in entries.items():

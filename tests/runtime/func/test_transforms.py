@@ -546,3 +546,15 @@ def test_numbers_that_are_the_same_for_all_samples_are_so_for_all_chunks(draw, c
         ones = ingot.ones(4, 3)
         found += [vmap(lambda x: x * draw(x), randomness="same", chunk_size=size)(ones), ingot.rand(3)]
     assert (found[0] == found[0][0]).all() and (found[0] == found[2]).all() and (found[1] == found[3]).all()
+
+
+@pytest.mark.parametrize("of", ["tangents", "primals", "both", "neither"])
+def test_what_jvp_gives_has_the_history_of_all_that_it_takes(of):
+    x = ingot.tensor([0.3, -1.2], dtype=ingot.float64, requires_grad=of in ("primals", "both"))
+    v = ingot.tensor([2.0, 0.5], dtype=ingot.float64, requires_grad=of in ("tangents", "both"))
+    out, moved = jvp(lambda t: t.sin() * t.sum(), (x,), (v,))
+    assert moved.requires_grad is (of != "neither") and out.requires_grad is x.requires_grad
+    if v.requires_grad:
+        jacobian = ingot.diag(x.detach().cos() * x.detach().sum()) + x.detach().sin().reshape(2, 1)
+        found, = ingot.autograd.grad(moved, v, ingot.tensor([1.0, 3.0], dtype=ingot.float64))
+        assert ingot.allclose(found, jacobian.T @ ingot.tensor([1.0, 3.0], dtype=ingot.float64))

@@ -422,3 +422,26 @@ def test_on_a_device():
 def test_errors(call, kind, words):
     with pytest.raises(kind, match=words):
         call(jagged_of(2, 3))
+
+
+REDUCED = {"sum": lambda t, d, k: t.sum(d, keepdim=k), "mean": lambda t, d, k: t.mean(d, keepdim=k),
+           "amax": lambda t, d, k: t.amax(d, keepdim=k), "prod": lambda t, d, k: t.prod(d, keepdim=k),
+           "max": lambda t, d, k: t.max(d, keepdim=k).values, "logsumexp": lambda t, d, k: t.logsumexp(d, keepdim=k)}
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize(("ragged", "dim"), [(r, d) for r in (1, 2, 3) for d in (1, 2, 3, -1) if d % 4 != r])
+def test_the_dim_that_differs_stays_known_after_a_reduction(ragged, dim, name, keepdim):
+    """Also before it: then it is one dim further to the front."""
+    samples = [ingot.randn(n, 2, 3, dtype=ingot.float64) for n in (3, 1, 4)]
+    x = ingot.nested.nested_tensor(samples, layout=ingot.jagged)
+    order = [d for d in (1, 2, 3) if d != 1]
+    order.insert(ragged - 1, 1)
+    moved = x.permute(0, *order)
+    found = REDUCED[name](moved, dim, keepdim)
+    want = [REDUCED[name](s.permute(*[d - 1 for d in order]), dim % 4 - 1, keepdim) for s in samples]
+    assert [tuple(t.shape) for t in found.unbind()] == [tuple(t.shape) for t in want]
+    assert all(ingot.allclose(a, b) for a, b in zip(found.unbind(), want))
+    again = found * 2                           # its lengths are known
+    assert all(ingot.allclose(a, 2 * b) for a, b in zip(again.unbind(), want))

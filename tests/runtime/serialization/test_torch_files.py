@@ -237,3 +237,35 @@ def test_torch_saves_ingot_loads(tmp_path, legacy):
         assert x["model"][k].tolist() == v.tolist()
     assert x["optimizer"]["state"][0]["exp_avg"].tolist() == state["optimizer"]["state"][0]["exp_avg"].tolist()
     assert x["epoch"] == 3 and x["bf"].dtype is ingot.bfloat16
+
+
+KINDS = {"Float": np.float32, "Double": np.float64, "Short": np.int16, "Int": np.int32, "Long": np.int64, "Byte": np.uint8,
+         "Bool": np.bool_, "Half": np.float16, "ComplexFloat": np.complex64, "ComplexDouble": np.complex128}
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_each_byte_order_hold_the_same_numbers(kind, byteorder):
+    values = (np.arange(6) * (1 + 1j if kind.startswith("Complex") else 1)).astype(KINDS[kind])
+    stored = tp.Stored("0", kind, values.astype(values.dtype.newbyteorder("<" if byteorder == "little" else ">")))
+    found = ingot.load(io.BytesIO(tp.archive({"x": tp.tensor(stored, 1, (2, 2), (2, 1))}, [stored], byteorder)))["x"]
+    np.testing.assert_array_equal(found.numpy(), values[1:5].reshape(2, 2))
+    assert found.numpy().dtype == values.dtype
+
+
+def test_views_of_one_legacy_storage_share_it():
+    """Files before PyTorch 0.4 tell which part of a storage another one is."""
+    def part(key, first, count):
+        return tp.tensor(tp.Stored("0", "Float", values, (key, first, count)), 0, (count,), (1,))
+
+    values = np.arange(8, dtype=np.float32)
+    whole = tp.Stored("0", "Float", values)
+    loaded = ingot.load(io.BytesIO(tp.legacy({"w": tp.tensor(whole, 0, (8,), (1,)), "a": part("1", 2, 4), "b": part("2", 4, 3)},
+                                             [whole])))
+    assert loaded["a"].tolist() == [2, 3, 4, 5] and loaded["b"].tolist() == [4, 5, 6]
+    version = loaded["b"]._version
+    loaded["a"][2] = 40.0
+    assert loaded["b"]._version > version           # so a backward that saved it is told
+    assert loaded["b"][0] == 40 and loaded["w"][4] == 40
+    loaded["w"][6] = -1.0
+    assert loaded["b"].tolist() == [40, 5, -1]

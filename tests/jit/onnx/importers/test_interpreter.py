@@ -252,3 +252,55 @@ def test_import_of_ingot_leaves_onnx_alone():
 
     code = "import sys, ingot, ingot.jit; ingot.jit.to_onnx; print('onnx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+# Operators against definitions written out here.
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(("alpha", "beta", "bias"), [(1e-4, 0.75, 1.0), (0.9, 0.5, 2.0), (2.0, 1.5, 0.5)])
+def test_lrn_divides_its_alpha_by_the_size(size, alpha, beta, bias):
+    x = np.random.default_rng(0).standard_normal((2, 6, 3, 2)).astype(np.float32)
+    m = from_onnx(model_of([node("LRN", "x", "y", size=size, alpha=alpha, beta=beta, bias=bias)], [info("x", shape=x.shape)],
+                           [info("y")]))
+    want = np.empty_like(x)
+    for c in range(6):
+        low, high = max(0, c - (size - 1) // 2), min(5, c + size // 2)
+        want[:, c] = x[:, c] / (bias + alpha / size * (x[:, low:high + 1] ** 2).sum(1)) ** beta
+    np.testing.assert_allclose(m(ingot.tensor(x)).numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_lp_pool_takes_the_root_of_sums(p, stride):
+    x = np.random.default_rng(0).standard_normal((1, 2, 7)).astype(np.float32)
+    m = from_onnx(model_of([node("LpPool", "x", "y", kernel_shape=[3], strides=[stride], p=p)], [info("x", shape=x.shape)],
+                           [info("y")]))
+    windows = np.lib.stride_tricks.sliding_window_view(np.abs(x) ** p, 3, 2)[:, :, ::stride]
+    np.testing.assert_allclose(m(ingot.tensor(x)).numpy(), windows.sum(-1) ** (1 / p), rtol=1e-5)
+    m = from_onnx(model_of([node("GlobalLpPool", "x", "y", p=p)], [info("x", shape=x.shape)], [info("y")]))
+    np.testing.assert_allclose(m(ingot.tensor(x)).numpy()[..., 0], (np.abs(x) ** p).sum(-1) ** (1 / p), rtol=1e-5)
+
+
+WRITTEN = {**{f"irfft of {n}": lambda x, n=n: ingot.fft.irfft(ingot.fft.rfft(x, n), n) for n in (1, 2, 3, 4, 5, 6, 7)},
+           **{f"irfft of {n}, a part": lambda x, n=n: ingot.fft.irfft(ingot.fft.rfft(x), n) for n in (1, 2, 3, 4, 5)},
+           "gelu": nn.functional.gelu, "gelu by tanh": lambda x: nn.functional.gelu(x, approximate="tanh")}
+
+
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_written_model_gives_what_it_was_written_of(name, opset, tmp_path):
+    f, x = WRITTEN[name], ingot.tensor(np.linspace(-3, 3, 14, dtype=np.float32).reshape(2, 7))
+    to_onnx(f, (x,), str(tmp_path / "m.onnx"), opset=opset)
+    np.testing.assert_allclose(from_onnx(str(tmp_path / "m.onnx"))(x).numpy(), f(x).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("name", ["gelu", "gelu by tanh"])
+def test_a_written_slope_is_that_of_differences(name, opset, tmp_path):
+    f, x = WRITTEN[name], np.linspace(-3, 3, 14)
+    slope = ingot.func.grad(lambda t: f(t).sum())
+    to_onnx(slope, (ingot.tensor(x, dtype=ingot.float32),), str(tmp_path / "m.onnx"), opset=opset)
+    found = from_onnx(str(tmp_path / "m.onnx"))(ingot.tensor(x, dtype=ingot.float32)).numpy()
+    high, low = (f(ingot.tensor(x + d)).numpy() for d in (1e-5, -1e-5))
+    np.testing.assert_allclose(found, (high - low) / 2e-5, atol=1e-4)

@@ -12,6 +12,7 @@ import private_names  # noqa: F401
 import ranks
 from ingot import distributed as dist
 from ingot import nn
+from ingot.runtime.distributed.training import local_sgd, uneven_inputs
 
 SIZE = 2
 F = nn.functional
@@ -419,3 +420,51 @@ def test_errors_of_programs_are_left_in_a_file(tmp_path, monkeypatch):
         main(1)
     report = json.loads((tmp_path / "error.json").read_text())["message"]
     assert report["message"] == "KeyError: 'lost'" and "main" in report["extraInfo"]["py_callstack"]
+
+
+class Part:
+    """A bucket of gradients."""
+
+    def __init__(self, last):
+        self.last = last
+
+    def is_last(self):
+        return self.last
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize("after", [True, False], ids=["subgroup", "alone"])
+@pytest.mark.parametrize("start", [0, 1, 2, 5])
+def test_all_share_the_gradients_of_steps_before_the_first_local_one(start, after, buckets, monkeypatch):
+    monkeypatch.setattr(local_sgd, "allreduce_hook", lambda group, bucket: group)
+    monkeypatch.setattr(local_sgd, "noop_hook", lambda group, bucket: "alone")
+    state = local_sgd.PostLocalSGDState("all", "subgroup", start, after)
+    for step in range(7):
+        found = {local_sgd.post_localSGD_hook(state, Part(i == buckets - 1)) for i in range(buckets)}
+        assert found == {"all" if step < start else "subgroup" if after else "alone"}, step
+
+
+class Joined(uneven_inputs.Joinable):
+    """A joinable that notes what its hook is told."""
+
+    join_device, join_process_group = "cpu", None
+
+    def __init__(self):
+        super().__init__()
+        self.told = []
+
+    def join_hook(self, **kwargs):
+        hook = uneven_inputs.JoinHook()
+        hook.main_hook = lambda: self.told.append("a step")
+        hook.post_hook = self.told.append
+        return hook
+
+
+@pytest.mark.parametrize("others", [[], [1], [2, 1]])
+def test_the_last_joiner_is_one_that_no_other_goes_on_without(others, monkeypatch):
+    active = iter([*others, 0])
+    monkeypatch.setattr(uneven_inputs, "_active", lambda group, mine: next(active))
+    joined = Joined()
+    with uneven_inputs.Join([joined]):
+        pass
+    assert joined.told == ["a step"] * len(others) + [not others]

@@ -172,3 +172,16 @@ def test_lazy_modules_of_the_users():
     assert type(m) is Scaled and m(2 * ingot.ones(1, 3)).tolist() == [[2, 2, 2]]
     with pytest.raises(ValueError, match="without a shape"):
         Scaled(gives=False)(ingot.ones(2, 3))
+
+
+@pytest.mark.parametrize("gain", [1.0, 2.5])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (6, 2, 2), (2, 3, 3)], ids=str)
+def test_orthogonal_matrices_are_drawn_evenly(shape, gain):
+    """The factor whose R has a positive diagonal is spread evenly (Mezzadri, 2007)."""
+    made = nn.init.orthogonal_(ingot.empty(shape, dtype=ingot.float64), gain, generator=ingot.Generator().manual_seed(3))
+    q = made.reshape(shape[0], -1) / gain
+    q = q if q.shape[0] >= q.shape[1] else q.T
+    assert ingot.allclose(q.T @ q, ingot.eye(q.shape[1], dtype=q.dtype), atol=1e-6)
+    drawn = ingot.randn(*q.shape, generator=ingot.Generator().manual_seed(3)).double()
+    r = q.T @ drawn
+    assert (r.diagonal() > 0).all() and ingot.allclose(r.tril(-1), ingot.zeros_like(r), atol=1e-5)
