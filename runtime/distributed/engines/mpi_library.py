@@ -32,7 +32,8 @@ class User(Protocol):
     is_alone    whether all other ranks have ended, or said that they do
     """
 
-    is_alone: bool
+    @property
+    def is_alone(self) -> bool: ...
 
     def farewell(self, reason: str) -> bool:
         """Tell the other ranks that this one ends, with the reason of a failure; return whether to wait for them."""

@@ -35,7 +35,8 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
                 rows.append((running, ew.blend, (batch_value, 1.0 - momentum, momentum * factor)))
             else:
                 if by_tensor and by_tensor[0][0]._storage is running._storage:      # the second sees what the first wrote
-                    write(*by_tensor.pop(), name)
+                    earlier, value = by_tensor.pop()
+                    write(earlier, value, name)
                 by_tensor.append(_blended(running, batch_value, momentum, factor))
     for t, value in by_tensor:
         write(t, value, name)
@@ -45,7 +46,8 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
         if op is ew.add:
             t.add_(1)
         else:
-            _blend(t, *arguments, name)
+            batch_value, keep, take = arguments
+            _blend(t, batch_value, keep, take, name)
 
 
 def _blend(running, batch_value, keep, take, name):

@@ -90,3 +90,41 @@ def test_an_extreme_of_a_row_with_nan_is_nan(name, columns, dtype, run):
     if of is not None:
         want[-1] = of(x[-1])
     np.testing.assert_array_equal(found, want)
+
+
+def sampled(image, x, padding, align):
+    """One row of pixels at a place, by linear weights."""
+    n = len(image)
+    at = (x + 1) / 2 * (n - 1) if align else ((x + 1) * n - 1) / 2
+    if padding == "border":
+        at = min(max(at, 0), n - 1)
+    if padding == "reflection":
+        low, span = (0, n - 1) if align else (-0.5, n)
+        at = (at - low) % (2 * span)
+        at = min(max(min(at, 2 * span - at) + low, 0), n - 1)
+    low = int(np.floor(at))
+    pixel = lambda i: image[i] if 0 <= i < n else 0.0
+    return pixel(low) * (1 - at + low) + pixel(low + 1) * (at - low)
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_places_beyond_the_border_have_the_gradients_of_the_definition(padding, align, run):
+    image = np.array([1.0, 3.0, -2.0, 5.0])
+    places = np.array([-2.83, -1.61, -1.17, -1.03, -0.93, -0.71, 0.03, 0.47, 0.81, 0.97, 1.03, 1.21, 1.77, 2.71])
+
+    def gradients(image, places):
+        image, places = image.detach().requires_grad_(), places.detach().requires_grad_()
+        grid = ingot.stack([places, ingot.zeros_like(places)], -1).reshape(1, 1, -1, 2)
+        found = F.grid_sample(image.reshape(1, 1, 1, -1).expand(1, 1, 3, -1), grid, "bilinear", padding, align)
+        return found.detach().flatten(), *ingot.autograd.grad((found.flatten() * weights).sum(), (image, places))
+
+    weights = ingot.arange(1.0, 15.0, dtype=ingot.float64)
+    value, of_image, of_places = runs(run, gradients, ingot.tensor(image), ingot.tensor(places))
+    want = [sampled(image, x, padding, align) for x in places]
+    np.testing.assert_allclose(value.numpy(), want, atol=1e-9)
+    slopes = [(sampled(image, x + 1e-6, padding, align) - sampled(image, x - 1e-6, padding, align)) / 2e-6 for x in places]
+    np.testing.assert_allclose(of_places.numpy(), np.array(slopes) * weights.numpy(), atol=1e-4)
+    shares = [[sampled(np.eye(4)[i], x, padding, align) for x in places] @ weights.numpy() for i in range(4)]
+    np.testing.assert_allclose(of_image.numpy(), shares, atol=1e-9)

@@ -1,6 +1,7 @@
 """Targets, the IR emitter, compiling, the disk cache and the object loader."""
 
 import ctypes
+import dataclasses
 import os
 import subprocess
 import sys
@@ -261,3 +262,16 @@ def test_pool_and_entries_are_emitted_for_every_target(level, cache_folder):
                          (entry.entry_text(on), entry.SYMBOL)):
         data = compiler.emit_object(text, on)
         assert data[:4] == b"\x7fELF" and symbol.encode() in data and "$" not in text
+
+
+PARTS = {"kind of processor": {"level": "x86-64-v3"}, "features": {"features": frozenset(("amx-tile",))},
+         "architecture": {"arch": "aarch64", "level": "aarch64"}, "system": {"system": "win32"}}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_code_for_another_target_has_another_key(part):
+    """Short keys, of model files, leave out features: a model says which it needs."""
+    mine = target.Target(level="x86-64-v4", vector_bytes=64, vector_registers=32, features=frozenset(("avx512bf16",)))
+    other = dataclasses.replace(mine, **PARTS[part])
+    assert compiler.module_key("text", mine) != compiler.module_key("text", other)
+    assert (compiler.short_key("text", mine) == compiler.short_key("text", other)) is (part == "features")
