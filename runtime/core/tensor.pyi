@@ -1596,6 +1596,9 @@ def _real(number) -> Any:
     """Return a number that can become a float or an int: the real part of a complex one without an imaginary part."""
 def _array_for(data) -> numpy.ndarray:
     """Return the array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, array, tensor or storage."""
+def _list_of(a) -> Any:
+    """Return an array as lists, in a frame that tells where memory ran out: Python's error has no text
+    (`raise_interrupt`)."""
 def _read(t: Tensor, how: builtins.str, value) -> Any:
     """Return `value`, which Python reads out of a tensor; a recorder makes a guard of it."""
 def shape_of(t: Tensor) -> builtins.tuple:

@@ -263,6 +263,10 @@ class Future:
         """Call `callback(self)` once this one is done; at once if it is."""
     def done(self) -> _b.bool:
         """Return whether there is a result or an exception."""
+    def exception(self, timeout: _b.float | None = None) -> _b.BaseException | None:
+        """Return the exception, or None if there is a result, within so many seconds."""
+    def result(self, timeout: _b.float | None = None) -> _t.Any:
+        """Return the result within so many seconds, as futures of Python do."""
     def set_exception(self, result: _b.BaseException) -> None:
         """Set an exception, which wait() and value() raise."""
     def set_result(self, result: _t.Any) -> None:
