@@ -163,4 +163,4 @@ def test_statistics_and_counter_are_one_list(cuda):
         patch.setattr(inplace_ops.launch_cache, "run", lambda op, *rest, **more: called.append(op) or run(op, *rest, **more))
         layer(x)
     over = [op for op in called if isinstance(op, (inplace_ops.InPlace, inplace_ops.InPlaceEach))]
-    assert len(over) == 1 and [op.name for op, _ in over[0].each] == ["add", "blend", "blend"]
+    assert len(over) == 1 and [op.name for op, _ in over[0].each] == ["blend", "blend", "add"]
