@@ -1,0 +1,190 @@
+"""Decoder of the Llama family: token numbers to logits of the next token.
+
+Modules and parameters have the names of GGUF files, so a file is the decoder's state dict. RMSNorm before attention and
+feed-forward, rotary positions, fewer heads of keys than of queries, a gated feed-forward; some architectures add sliding
+windows, soft caps, norms of queries and keys, norms behind, and the table of embeddings as the head.
+"""
+
+from typing import NamedTuple
+
+from ..ir import dtype as dt
+from ..ir.errors import FileError
+from ..runtime import nn
+from ..runtime.api.views.join_split import cat, stack
+from ..runtime.api.views.ranges import arange
+from ..runtime.core.device import Device
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn import functional as F
+from .decoder_config import DecoderConfig
+from .kv_cache import KeyValueCache, LayerCache
+
+
+class Tokens(NamedTuple):
+    """Facts about the tokens of a call that all layers share.
+
+    positions   positions of the tokens
+    rotations   {window?: (cosines, sines)} of the positions
+    slots       {window?: the slots of the cache that are read}
+    end         number of tokens stored after the call; None without a cache
+    """
+
+    positions: Tensor
+    rotations: dict
+    slots: dict
+    end: Tensor | None
+
+
+class Attention(nn.Module):
+    """Attention of tokens over themselves and stored ones."""
+
+    def __init__(self, config: DecoderConfig, window: int):
+        super().__init__()
+        c = self.config = config
+        self.window = window
+        self.attn_q = nn.Linear(c.width, c.heads * c.head_size, bias="attn_q" in c.biases)
+        self.attn_k = nn.Linear(c.width, c.kv_heads * c.head_size, bias="attn_k" in c.biases)
+        self.attn_v = nn.Linear(c.width, c.kv_heads * c.head_size, bias="attn_v" in c.biases)
+        self.attn_output = nn.Linear(c.heads * c.head_size, c.width, bias="attn_output" in c.biases)
+        if c.query_norm:
+            self.attn_q_norm, self.attn_k_norm = (nn.RMSNorm(c.head_size, c.epsilon) for _ in range(2))
+
+    def attend(self, x, tokens: Tokens, cache: LayerCache | None):
+        """Return the results for tokens [..., tokens, width]."""
+        c = self.config
+        q, k, v = (part(x).unflatten(-1, (-1, c.head_size)).transpose(-2, -3)
+                   for part in (self.attn_q, self.attn_k, self.attn_v))
+        if c.query_norm:
+            q, k = self.attn_q_norm(q), self.attn_k_norm(k)
+        cosines, sines = tokens.rotations[self.window > 0]
+        q, k = (rotated(t, cosines, sines, c.rotates_pairs) for t in (q, k))
+        k, v, key_positions = (k, v, tokens.positions) if cache is None else self.remember(k, v, tokens, cache)
+        ages = tokens.positions[:, None] - key_positions
+        seen = (ages >= 0) & (key_positions >= 0)
+        if self.window:
+            seen = seen & (ages < self.window)
+        out = scores_and_sum(q, k, v, seen, c.score_scale, c.score_cap)
+        return self.attn_output(out.transpose(-2, -3).flatten(-2))
+
+    def remember(self, k, v, tokens: Tokens, cache: LayerCache):
+        """Store keys and values; return all that the tokens may see, and their positions."""
+        slots, count = tokens.slots[self.window > 0], k.shape[-2]
+        rows = slots.shape[0]
+        if count == 1:                  # the slot that it takes holds nothing that it sees, so all are read where they are
+            cache.write(k, v, tokens.positions)
+            return cache.keys[:, :rows], cache.values[:, :rows], cache.positions(slots, tokens.end)
+        positions = cat([cache.positions(slots, tokens.end - count), tokens.positions])
+        keys, values = cat([cache.keys[:, :rows], k], 1), cat([cache.values[:, :rows], v], 1)
+        cache.write(k, v, tokens.positions)
+        return keys, values, positions
+
+
+class Block(Attention):
+    """Attention and feed-forward, each added to its input."""
+
+    def __init__(self, config: DecoderConfig, window: int):
+        super().__init__(config, window)
+        c = config
+        self.attn_norm, self.ffn_norm = nn.RMSNorm(c.width, c.epsilon), nn.RMSNorm(c.width, c.epsilon)
+        if c.post_norm:
+            self.post_attention_norm, self.post_ffw_norm = (nn.RMSNorm(c.width, c.epsilon) for _ in range(2))
+        self.ffn_gate, self.ffn_up = (nn.Linear(c.width, c.hidden, bias=name in c.biases) for name in ("ffn_gate", "ffn_up"))
+        self.ffn_down = nn.Linear(c.hidden, c.width, bias="ffn_down" in c.biases)
+
+    def forward(self, x, tokens: Tokens, cache: LayerCache | None):
+        y = self.attend(self.attn_norm(x), tokens, cache)
+        x = x + (self.post_attention_norm(y) if self.config.post_norm else y)
+        y = self.ffn_norm(x)
+        gate = self.ffn_gate(y)
+        y = self.ffn_down((F.gelu(gate, approximate="tanh") if self.config.gelu else F.silu(gate)) * self.ffn_up(y))
+        return x + (self.post_ffw_norm(y) if self.config.post_norm else y)
+
+
+class Decoder(nn.Module):
+    """Tokens to logits of the next ones."""
+
+    def __init__(self, config: DecoderConfig):
+        super().__init__()
+        c = self.config = config
+        self.token_embd = nn.Embedding(c.vocabulary, c.width)
+        self.blk = nn.ModuleList([Block(c, c.window(i)) for i in range(c.layers)])
+        self.output_norm = nn.RMSNorm(c.width, c.epsilon)
+        if not c.tied:
+            self.output = nn.Linear(c.width, c.vocabulary, bias=False)
+        self.rope_freqs = None          # divisors of frequencies, of files that have them
+
+    @classmethod
+    def of(cls, config: DecoderConfig, weights) -> "Decoder":
+        """Return a decoder over the tensors of a file, which stay as they are."""
+        with Device("meta"):
+            model = cls(config).requires_grad_(False).eval()
+        state, model.rope_freqs = dict(weights), weights.get("rope_freqs.weight")
+        state.pop("rope_freqs.weight", None)
+        try:
+            model.load_state_dict(state, assign=True)
+        except RuntimeError as e:
+            raise FileError(" ".join(str(e).split())) from None
+        return model
+
+    def forward(self, tokens, cache: KeyValueCache | None = None, slots=None, window_slots=None):
+        """Return logits for tokens [..., tokens]. Those of a cache are the next ones of its text, and it takes them in.
+
+        slots         0, 1, ...: slots of the cache that hold all tokens of the text so far, with this one if it is one
+        window_slots  the same for layers with a window
+        """
+        return self.logits(self.hidden(tokens, cache, slots, window_slots))
+
+    def hidden(self, tokens, cache: KeyValueCache | None = None, slots=None, window_slots=None):
+        """Return the hidden states before the last norm."""
+        count = tokens.shape[-1]
+        positions = arange(count)
+        if cache is not None:
+            positions = positions + cache.length
+        known = Tokens(positions, {local: self.rotation(positions, local) for local in (False, True)},
+                       {False: slots, True: window_slots}, None if cache is None else cache.length + count)
+        x = F.embedding(tokens, self.token_embd.weight) * self.config.table_scale
+        for i, block in enumerate(self.blk):
+            x = block(x, known, None if cache is None else cache.layers[i])
+        if cache is not None:
+            cache.length.add_(count)
+        return x
+
+    def logits(self, x):
+        """Return the logits of hidden states."""
+        head = self.token_embd if self.config.tied else self.output
+        y = F.linear(self.output_norm(x), head.weight)
+        cap = self.config.logit_cap
+        return (y / cap).tanh() * cap if cap else y
+
+    def rotation(self, positions, local: bool):
+        """Return cosines and sines of rotary positions, [tokens, rotated / 2]; `local` is for layers with a window."""
+        c = self.config
+        base, factor = (c.local_base, 1.0) if local else (c.rope_base, c.rope_factor)
+        divisors = base ** (arange(0, c.rotated, 2, dtype=dt.float32) / c.rotated) * factor
+        if self.rope_freqs is not None:
+            divisors = divisors * self.rope_freqs
+        angles = positions[:, None] / divisors
+        return angles.cos(), angles.sin()
+
+
+def rotated(x, cosines, sines, in_pairs: bool):
+    """Turn pairs of numbers of each head by the angles of its position: neighbours, or numbers half the rotated part apart."""
+    count = cosines.shape[-1]
+    front, back = x[..., :2 * count], x[..., 2 * count:]
+    if in_pairs:
+        a, b = front.unflatten(-1, (count, 2)).unbind(-1)
+        front = stack([a * cosines - b * sines, a * sines + b * cosines], -1).flatten(-2)
+    else:
+        a, b = front[..., :count], front[..., count:]
+        front = cat([a * cosines - b * sines, a * sines + b * cosines], -1)
+    return cat([front, back], -1) if back.shape[-1] else front
+
+
+def scores_and_sum(q, k, v, seen, scale: float, cap: float):
+    """Return softmax(scores) @ v over [..., heads, tokens, size]; several heads of queries share one of keys."""
+    if not cap:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale, enable_gqa=q.shape[-3] != k.shape[-3])
+    heads = q.shape[-3]
+    q = q.unflatten(-3, (k.shape[-3], -1))                                      # [..., heads of keys, queries of each, ...]
+    scores = (q @ k.unsqueeze(-3).transpose(-1, -2)) * (scale / cap)
+    weights = (scores.tanh() * cap).masked_fill(~seen, float("-inf")).softmax(-1)
+    return (weights @ v.unsqueeze(-3)).reshape(*q.shape[:-4], heads, *q.shape[-2:])
