@@ -35,7 +35,7 @@ globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 @_door
 def __getattr__(name):
     """Load modules, and functions that few programs need (`runtime/api`), on first use."""
-    if name == "jit" or name in _paths.PUBLIC or name in _paths.PRIVATE:
+    if name in ("generation", "jit") or name in _paths.PUBLIC or name in _paths.PRIVATE:
         return _importlib.import_module(f"{__package__}.{name}")
     if name in _LATE:
         return getattr(_importlib.import_module(f"{__package__}.{_LATE[name]}"), name)
@@ -46,7 +46,7 @@ def __getattr__(name):
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()
-        return sorted({"IngotError", "Size", "Tensor", "jit", *_LATE, *(d.name for d in _DTYPES), *_FUNCTIONS,
+        return sorted({"IngotError", "Size", "Tensor", "generation", "jit", *_LATE, *(d.name for d in _DTYPES), *_FUNCTIONS,
                        *(path for path in _paths.PUBLIC if "." not in path and path[0] != "_")})
     try:
         found = _FUNCTIONS[name]

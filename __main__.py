@@ -6,7 +6,7 @@ import platform
 import re
 import sys
 
-from .cli import bench, convert, export, inspect, run
+from .cli import bench, convert, export, generate, inspect, run
 from .cli.console import UsageError
 from .ir.errors import IngotError
 from .ir.lazy import lazy
@@ -40,6 +40,9 @@ COMMANDS = {
     "run": ("run a model file on arrays in a file", ("model.ingot in.npz -o out.npz",), run.add_arguments, run.run),
     "bench": ("latency and throughput of a model file", ("model.ingot --batch 1,8 --threads 1,2",),
               bench.add_arguments, bench.run),
+    "generate": ("text of a language model in a GGUF file", ('model.gguf "The capital of France is"',
+                                                             'model.gguf "Why is the sky blue?" --chat --seed 1'),
+                 generate.add_arguments, generate.run),
     "export": ("write a model file from code",
                ("package.module:Net --example in.npz -o model.ingot --dynamic x:0=batch",), export.add_arguments, export.run),
     "convert": ("model files and ONNX models into each other, and into C libraries",

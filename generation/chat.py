@@ -31,7 +31,7 @@ def render_chat(template: str, messages: Sequence[dict], *, begin: str = "", end
     except (TypeError, ValueError) as e:
         raise ArgumentError(f"messages hold texts, numbers, lists and dicts: {e}") from None
     try:
-        done = subprocess.run([sys.executable, "-I", str(_PROGRAM)], input=text, capture_output=True, text=True,
+        done = subprocess.run([sys.executable, "-P", str(_PROGRAM)], input=text, capture_output=True, text=True,
                               encoding="utf-8", timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise FileError(f"the chat template did not end within {_SECONDS:.0f} seconds") from None

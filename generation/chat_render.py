@@ -7,8 +7,8 @@ limited, and Jinja's sandbox keeps the template from Python. So it imports nothi
 import json
 import sys
 
-MEMORY = 1 << 30        # bytes of the process
-SECONDS = 10            # of the processor
+MEMORY = 1 << 29        # bytes of the process
+SECONDS = 3             # of the processor
 LONGEST = 1 << 22       # characters of a prompt
 
 

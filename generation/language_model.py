@@ -1,22 +1,27 @@
-"""A language model from a file: tokens and text, one after the other.
+"""A language model: prompts in, tokens and text out, one after the other.
 
 A prompt is taken in by parts of up to `PART` tokens. Then each token is one call of a traced step: decoder, cache, sampling
-and the new token's number are one recording. Lengths of the cache are rounded up to `ROWS`, and are symbolic in the recording.
+and the new token's number are one recording, for all lengths of the text.
 """
 
 from collections.abc import Iterator, Sequence
 
 from .. import jit
 from ..ir import dtype as dt
-from ..ir.errors import ArgumentError
+from ..ir.errors import ArgumentError, FileError, MissingKeyError
 from ..runtime.api.views.tensor_factories import tensor, zeros
 from ..runtime.autograd.grad_mode import no_grad
+from ..runtime.serialization import gguf
+from .chat import render_chat
 from .decoder import Decoder
-from .kv_cache import ROWS, KeyValueCache
+from .decoder_config import config_of
+from .kv_cache import KeyValueCache
 from .sampling import Sampler, Sampling
+from .tokenizer import Tokenizer
 
 PART = 512          # tokens of a prompt at once; products of more rows are no faster
-_SLOTS = {"slots": {0: "slots"}, "window_slots": {0: "window_slots"}}     # sizes that are symbols from the start
+CONTEXT = 4096      # tokens of a text, unless told
+_SLOTS = {"slots": {0: "slots"}, "window_slots": {0: "window_slots"}}       # sizes that are symbols from the start
 
 
 class Step:
@@ -35,32 +40,81 @@ class Step:
 
 
 class LanguageModel:
-    """Decoder with a cache for one text at a time.
+    """Decoder, tokenizer, and a cache for one text at a time.
 
-    context   most tokens of a text, prompt included
+    context     most tokens of a text, prompt included
+    tokenizer   None for a file without tokens: then prompts are lists of numbers
     """
 
-    def __init__(self, decoder: Decoder, context: int | None = None):
-        self.decoder = decoder
-        self.context = min(context or 4096, decoder.config.context)
-        self.cache = KeyValueCache(decoder.config, -(-self.context // ROWS) * ROWS)
+    def __init__(self, decoder: Decoder, tokenizer: Tokenizer | None = None, chat_template: str | None = None,
+                 context: int | None = None):
+        if context is not None and not 1 < context <= decoder.config.context:
+            raise ArgumentError(f"the context of this model is 2 to {decoder.config.context} tokens, got {context}")
+        self.decoder, self.tokenizer, self.chat_template = decoder, tokenizer, chat_template
+        self.context = context or min(CONTEXT, decoder.config.context)
+        self.cache = KeyValueCache(decoder.config, self.context)
         self._steps: dict[tuple, Step] = {}
         self._text = object()           # of the text that the cache holds
         self._take_in = jit.trace(
             lambda tokens, slots, window_slots: decoder.hidden(tokens, self.cache, slots, window_slots),
             dynamic=_SLOTS | {"tokens": {0: "tokens"}})
 
+    # Prompts.
+
+    def encode(self, prompt: str | Sequence[int] | Sequence[dict], **variables) -> list[int]:
+        """Return the tokens of a prompt: a text, messages of a chat such as {"role": "user", "content": "Hello"}, or tokens.
+        `variables` are for the chat template."""
+        if not isinstance(prompt, str) and all(isinstance(t, int) for t in prompt):
+            return self._checked(prompt)
+        if self.tokenizer is None:
+            raise ArgumentError("the file has no tokenizer: give a list of token numbers")
+        if isinstance(prompt, str):
+            return self.tokenizer.encode(prompt)
+        if self.chat_template is None:
+            raise MissingKeyError("the file has no chat template: give the prompt as a text")
+        t = self.tokenizer
+        text = render_chat(self.chat_template, prompt, begin="" if t.begin is None else t.tokens[t.begin],
+                           end=t.tokens[min(t.ends)] if t.ends else "", **variables)
+        tokens = t.encode(text, begin=False)
+        return tokens if t.begin is None or tokens[:1] == [t.begin] else [t.begin, *tokens]
+
+    def _checked(self, tokens) -> list[int]:
+        for t in tokens:
+            if not 0 <= t < self.decoder.config.vocabulary:
+                raise ArgumentError(f"there is no token {t}: the model has {self.decoder.config.vocabulary}")
+        return list(tokens)
+
+    # Texts.
+
+    def generate(self, prompt: str | Sequence[int] | Sequence[dict], max_tokens: int | None = None,
+                 sampling: Sampling | None = None, seed: int = 0) -> Iterator[str]:
+        """Yield the text that follows a prompt, piece by piece, until the model ends it. A later call ends this text."""
+        if self.tokenizer is None:
+            raise ArgumentError("the file has no tokenizer: tokens(...) takes and gives numbers")
+        stream = self.tokenizer.stream()
+        for count, token in enumerate(self.tokens(self.encode(prompt), sampling, seed), 1):
+            if token in self.tokenizer.ends:
+                break
+            yield stream.add(token)
+            if count == max_tokens:
+                break
+        yield stream.finish()
+
     def tokens(self, prompt: Sequence[int], sampling: Sampling | None = None, seed: int = 0) -> Iterator[int]:
-        """Yield the tokens that follow a prompt until the context is full. A later call ends this text."""
-        sampling = sampling or Sampling()
-        if not prompt or len(prompt) >= self.context:
-            raise ArgumentError(f"a prompt has 1 to {self.context - 1} tokens, got {len(prompt)}: the context is {self.context}")
+        """Yield the tokens that follow those of a prompt, until the context is full. A later call ends this text."""
+        sampling, prompt = sampling or Sampling(), self._checked(prompt)
+        if not 0 < len(prompt) < self.context:
+            raise ArgumentError(f"a prompt has 1 to {self.context - 1} tokens, as the context is {self.context}; this one has "
+                                f"{len(prompt)}")
+        return self._tokens(prompt, sampling, seed)
+
+    def _tokens(self, prompt, sampling, seed):
         text = self._text = object()
         step = self._steps.get(sampling.form)
         if step is None:
             step = self._steps[sampling.form] = Step(self.decoder, self.cache, sampling)
         with no_grad():
-            step.sampler.start(sampling, seed, list(prompt))
+            step.sampler.start(sampling, seed, prompt)
             self._read(prompt[:-1])
             step.token.fill_(prompt[-1])
         for length in range(len(prompt), self.context):
@@ -74,8 +128,8 @@ class LanguageModel:
         """Store keys and values of the tokens of a prompt."""
         self.cache.length.zero_()
         for start in range(0, len(tokens), PART):
-            part = list(tokens[start:start + PART])
-            # A second token keeps one token from being a recording of its own; its slot is the next token's.
+            part = tokens[start:start + PART]
+            # Two tokens keep one from being a recording of its own. The next token is written over the second.
             padded = part if len(part) > 1 else part * 2
             self._take_in(tensor(padded, dtype=dt.int64), *self.cache.slots(start))
             self.cache.length.fill_(start + len(part))
@@ -83,3 +137,17 @@ class LanguageModel:
     def stats(self) -> dict:
         """Return the statistics of the traced functions by name."""
         return {"prompt": self._take_in.stats()} | {f"step {form}": s.traced.stats() for form, s in self._steps.items()}
+
+
+def load(path, context: int | None = None) -> LanguageModel:
+    """Return the language model of a GGUF file, over the mapped file.
+
+    context   most tokens of a text; 4096 unless told, or fewer if the model has a shorter one
+    """
+    weights = gguf.load(path)
+    try:
+        fields = weights.tokenizer
+        return LanguageModel(Decoder.of(config_of(weights), weights), None if fields is None else Tokenizer(fields),
+                             weights.chat_template, context)
+    except FileError as e:
+        raise FileError(f"{path}: {e}") from None
