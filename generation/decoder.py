@@ -15,8 +15,11 @@ from ..runtime.api.views.ranges import arange
 from ..runtime.core.device import Device
 from ..runtime.core.tensor import Tensor
 from ..runtime.nn import functional as F
+from ..runtime.stored_weights import StoredWeight
 from .decoder_config import DecoderConfig
 from .kv_cache import KeyValueCache, LayerCache
+
+_STORED = {dt.float16: "F16", dt.bfloat16: "BF16"}       # names of the weight formats
 
 
 class Tokens(NamedTuple):
@@ -117,8 +120,8 @@ class Decoder(nn.Module):
         """Return a decoder over the tensors of a file, which stay as they are."""
         with Device("meta"):
             model = cls(config).requires_grad_(False).eval()
-        state, model.rope_freqs = dict(weights), weights.get("rope_freqs.weight")
-        state.pop("rope_freqs.weight", None)
+        state = {name: in_float32(t) for name, t in weights.items()}
+        model.rope_freqs = state.pop("rope_freqs.weight", None)
         try:
             model.load_state_dict(state, assign=True)
         except RuntimeError as e:
@@ -164,6 +167,15 @@ class Decoder(nn.Module):
             divisors = divisors * self.rope_freqs
         angles = positions[:, None] / divisors
         return angles.cos(), angles.sin()
+
+
+def in_float32(t: Tensor) -> Tensor:
+    """Return a tensor of a file as one that float32 is multiplied with: matrices of 16 bits stay as they are."""
+    if isinstance(t, StoredWeight) or t.dtype is dt.float32:
+        return t
+    if t.ndim == 2 and t.dtype in _STORED:
+        return StoredWeight(t.view(dt.uint8), _STORED[t.dtype], t.shape[-1])
+    return t.to(dt.float32)
 
 
 def rotated(x, cosines, sines, in_pairs: bool):
