@@ -36,7 +36,7 @@ class Step:
             self.token.copy_(self.sampler.choose(logits[0]))
             return self.token.clone()
 
-        self.traced = jit.trace(step, dynamic=_SLOTS)
+        self.traced = jit.trace(step, dynamic=_SLOTS, fullgraph=True)
 
 
 class LanguageModel:
@@ -57,7 +57,7 @@ class LanguageModel:
         self._text = object()           # of the text that the cache holds
         self._take_in = jit.trace(
             lambda tokens, slots, window_slots: decoder.hidden(tokens, self.cache, slots, window_slots),
-            dynamic=_SLOTS | {"tokens": {0: "tokens"}})
+            dynamic=_SLOTS | {"tokens": {0: "tokens"}}, fullgraph=True)
 
     # Prompts.
 
@@ -127,8 +127,9 @@ class LanguageModel:
     def _read(self, tokens):
         """Store keys and values of the tokens of a prompt."""
         self.cache.length.zero_()
-        for start in range(0, len(tokens), PART):
-            part = tokens[start:start + PART]
+        size = min(PART, max(self.cache.window, 2))         # longer parts would be recordings of their own
+        for start in range(0, len(tokens), size):
+            part = tokens[start:start + size]
             # Two tokens keep one from being a recording of its own. The next token is written over the second.
             padded = part if len(part) > 1 else part * 2
             self._take_in(tensor(padded, dtype=dt.int64), *self.cache.slots(start))

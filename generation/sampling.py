@@ -9,6 +9,7 @@ from math import isfinite
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError
+from ..runtime.api.math.elementwise import where
 from ..runtime.api.math.sort import topk
 from ..runtime.api.random.random_tensors import rand
 from ..runtime.api.views.tensor_factories import full, tensor, zeros
@@ -100,8 +101,8 @@ class Sampler:
 
     def _penalised(self, logits):
         n, seen = self.numbers, self.counts > 0
-        repeated = (logits > 0).where(logits / n["repetition_penalty"], logits * n["repetition_penalty"])
-        return seen.where(repeated - self.counts * n["frequency_penalty"] - n["presence_penalty"], logits)
+        repeated = where(logits > 0, logits / n["repetition_penalty"], logits * n["repetition_penalty"])
+        return where(seen, repeated - self.counts * n["frequency_penalty"] - n["presence_penalty"], logits)
 
     def _count(self, token):
         """Count a token in the place of the oldest one."""
