@@ -9,8 +9,7 @@ import pytest
 import ingot
 import tiny_language_models as tiny
 from ingot import generation
-from ingot.generation import Sampling
-from ingot.generation import kv_cache, language_model
+from ingot.generation import Sampling, kv_cache, language_model
 from ingot.ir import config
 from ingot.ir.errors import ArgumentError, MissingKeyError
 
