@@ -8,7 +8,7 @@ import json
 import sys
 
 MEMORY = 1 << 29        # bytes of the process
-SECONDS = 3             # of the processor
+SECONDS = 2             # of the processor
 LONGEST = 1 << 22       # characters of a prompt
 
 
