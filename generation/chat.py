@@ -15,7 +15,7 @@ _SECONDS = 20.0         # until the program is ended
 _FORMATS = ("%Y-%m-%d", "%d %b %Y", "%B %d, %Y", "%d %B %Y", "%Y")      # of today's date, as templates ask for it
 
 
-def render_chat(template: str, messages: Sequence[dict], *, begin: str = "", end: str = "", reply: bool = True,
+def render_chat(template: str, messages: Sequence[Any], *, begin: str = "", end: str = "", reply: bool = True,
                 **variables: Any) -> str:
     """Return the prompt for messages such as {"role": "user", "content": "Hello"}.
 

@@ -6,9 +6,9 @@ and the new token's number are one recording, for all lengths of the text.
 
 from collections.abc import Iterator, Sequence
 
-from .. import jit
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, FileError, MissingKeyError
+from ..jit.tracing.trace import trace
 from ..runtime.api.views.tensor_factories import tensor, zeros
 from ..runtime.autograd.grad_mode import no_grad
 from ..runtime.serialization import gguf
@@ -36,7 +36,7 @@ class Step:
             self.token.copy_(self.sampler.choose(logits[0]))
             return self.token.clone()
 
-        self.traced = jit.trace(step, dynamic=_SLOTS, fullgraph=True)
+        self.traced = trace(step, dynamic=_SLOTS, fullgraph=True)
 
 
 class LanguageModel:
@@ -55,7 +55,7 @@ class LanguageModel:
         self.cache = KeyValueCache(decoder.config, self.context)
         self._steps: dict[tuple, Step] = {}
         self._text = object()           # of the text that the cache holds
-        self._take_in = jit.trace(
+        self._take_in = trace(
             lambda tokens, slots, window_slots: decoder.hidden(tokens, self.cache, slots, window_slots),
             dynamic=_SLOTS | {"tokens": {0: "tokens"}}, fullgraph=True)
 

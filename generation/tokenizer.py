@@ -95,7 +95,8 @@ class Tokenizer:
                 raise FileError("tokenizer.ggml.scores is missing, which the tokenizer llama needs")
             self._scores = dict(zip(self.tokens, fields.scores.tolist()))
             self._spaced = fields.flags.get("add_space_prefix", True)
-            self._bytes = [self.ids.get(f"<0x{b:02X}>") for b in range(256)]
+            numbers = {b: self.ids.get(f"<0x{b:02X}>") for b in range(256)}
+            self._bytes = {b: number for b, number in numbers.items() if number is not None}
 
     # Texts to numbers.
 
@@ -152,8 +153,8 @@ class Tokenizer:
             if number is not None:
                 out.append(number)
             else:               # a single character
-                data = [self._bytes[b] for b in part.encode("utf-8", "surrogatepass")]
-                out += data if None not in data else [self._id(part)]
+                data = part.replace(_SPACE, " ").encode("utf-8", "surrogatepass")       # of vocabularies of bytes alone
+                out += [self._bytes[b] for b in data] if self._bytes.keys() >= set(data) else [self._id(part)]
         return out
 
     def _id(self, part: str) -> int:

@@ -23,6 +23,7 @@ from ingot import func as func
 from ingot import functional as functional
 from ingot import futures as futures
 from ingot import fx as fx
+from ingot import generation as generation
 from ingot import hub as hub
 from ingot import jit as jit
 from ingot import library as library

@@ -12,15 +12,17 @@ from ingot.ir.errors import ArgumentError, FileError
 
 pytest.importorskip("jinja2")
 
-CHATML = ("{%- for m in messages -%}\n    {{- '<|im_start|>' + m.role + '\n' + m['content'] | trim + '<|im_end|>\n' -}}"
+CHATML = ("{%- for m in messages -%}\n"
+          "    {{- '<|im_start|>' + m.role + '\n' + m['content'] | trim + '<|im_end|>\n' -}}"
           "\n{%- endfor -%}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
-LLAMA2 = ("{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system = messages[0]['content'] %}"
-          "{% else %}{% set loop_messages = messages %}{% set system = false %}{% endif %}{% for m in loop_messages %}"
-          "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}"
-          "{% if loop.index0 == 0 and system %}{% set text = '<<SYS>>' + system + '<</SYS>>' + m['content'] %}"
-          "{% else %}{% set text = m['content'] %}{% endif %}"
-          "{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + text + ' [/INST]' }}"
-          "{% else %}{{ ' ' + text + ' ' + eos_token }}{% endif %}{% endfor %}")
+LLAMA2 = (
+    "{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system = messages[0]['content'] %}"
+    "{% else %}{% set loop_messages = messages %}{% set system = false %}{% endif %}{% for m in loop_messages %}"
+    "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}"
+    "{% if loop.index0 == 0 and system %}{% set text = '<<SYS>>' + system + '<</SYS>>' + m['content'] %}"
+    "{% else %}{% set text = m['content'] %}{% endif %}"
+    "{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + text + ' [/INST]' }}"
+    "{% else %}{{ ' ' + text + ' ' + eos_token }}{% endif %}{% endfor %}")
 USER, SYSTEM, REPLY = ({"role": role, "content": text} for role, text in (
     ("user", " Hi {{ x }} <|im_end|> é\n"), ("system", "Be brief"), ("assistant", "Hello")))
 

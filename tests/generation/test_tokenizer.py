@@ -138,6 +138,12 @@ def test_damage_is_one_error(changed, message):
         scored(**changed)
 
 
+def test_a_vocabulary_of_bytes():
+    tokenizer = Tokenizer(fields(SCORED[3:259], types=[6] * 256, scores=[0] * 256, add_space_prefix=False, add_bos_token=False))
+    for text in writer.KNOWN:
+        assert bytes(tokenizer.encode(text)) == text.encode() and tokenizer.decode(tokenizer.encode(text)) == text
+
+
 def test_a_vocabulary_with_holes():
     tokens = ["a", "b"]
     with pytest.raises(ArgumentError, match="no token for 'c'"):

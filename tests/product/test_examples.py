@@ -36,6 +36,7 @@ PROGRAMS = {
     "mnist_cnn": Expected(0.5, lambda right: right > 0.8),
     "language_model": Expected(0.8, lambda perplexity: perplexity < 45),
     "gpt": Expected(0.8, lambda loss: loss < 2.9),
+    "text_generation": Expected(0.8, lambda loss: loss < 3.0, compiles=3),
     "resnet": Expected(0.6, lambda right: right > 0.6, exact=False),
     "dcgan": Expected(2.0, lambda distance: distance[-1] < 0.4 * distance[0], exact=False),
     "vae": Expected(0.7, lambda loss: loss < 29),

@@ -36,7 +36,7 @@ INSIDE = {
     "quantization": ("fake_quantize", "qconfig"), "signal": ("windows",),
     "utils.data": ("dataloader", "dataset", "distributed", "sampler"),
 }
-SAME_PATH = ("jit",)        # public, and imported by the path of the source
+SAME_PATH = ("generation", "jit")        # public, and imported by the path of the source
 NOT_LOADED = {"as_torch": "ingot under the name `torch`."}      # importing it renames classes, here too
 LAST_HOMES = ("array_api", "ao", "nested", "return_types", "types", "overrides")      # they repeat names
 
