@@ -14,6 +14,7 @@ from .runtime.cuda import api as cuda
 GOOD, NOTE, BAD = "ok", "note", "missing"
 EXTRAS = {      # package: what is missing without it
     "triton": "GPU kernels cannot be compiled",
+    "jinja2": "no chat templates of language models",
     "onnx": "no to_onnx and from_onnx",
     "torch": "left out of benchmarks",
     "onnxruntime": "left out of benchmarks",

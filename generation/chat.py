@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.errors import ArgumentError, FileError
+from ..ir.requirements import install
 
 _PROGRAM = Path(__file__).with_name("chat_render.py")
 _SECONDS = 20.0         # until the program is ended
@@ -39,6 +40,8 @@ def render_chat(template: str, messages: Sequence[Any], *, begin: str = "", end:
         result = json.loads(done.stdout)
     except ValueError:
         raise FileError("the chat template was ended: it took more time or memory than a prompt needs") from None
+    if "missing" in result:
+        raise ArgumentError(f"chat templates need {result['missing']}: {install(result['missing'])}")
     if "error" in result:
         raise FileError(result["error"])
     return result["prompt"]

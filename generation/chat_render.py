@@ -24,12 +24,12 @@ def limit():
 
 
 def render(template: str, variables: dict) -> dict:
-    """Return {"prompt": ...}, or {"error": ...} if the template does not render."""
+    """Return {"prompt": ...}, {"error": ...} if the template does not render, or {"missing": a package that is needed}."""
     try:
         import jinja2
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError:
-        return {"error": 'chat templates need jinja2: pip install "ingot[generate]"'}
+        return {"missing": "jinja2"}
 
     def refuse(message):
         raise jinja2.exceptions.TemplateError(str(message))

@@ -8,6 +8,7 @@ NEEDED = ("numpy>=2.2.6", "ml_dtypes>=0.5", "networkx>=3.3", "llvmlite>=0.45", "
 # by the extra of pyproject.toml that has them
 EXTRAS = {
     "gpu": ("triton>=3.6",),
+    "generate": ("jinja2>=3.1",),
     "onnx": ("onnx>=1.17",),
     "bench": ("torch", "jax", "onnxruntime", "openvino", "matplotlib", "onnx>=1.17"),
     "mpi": ("mpi4py>=4.1", "mpich>=5"),

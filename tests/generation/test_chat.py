@@ -92,5 +92,5 @@ def test_a_model_reads_its_template(tmp_path):
 def test_a_missing_jinja_is_named(monkeypatch, tmp_path):
     (tmp_path / "jinja2.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(FileError, match=re.escape('pip install "ingot[generate]"')):
+    with pytest.raises(ArgumentError, match=re.escape('pip install "jinja2>=3.1"')):
         render_chat(CHATML, [USER])
