@@ -67,7 +67,7 @@ test-peers: $(PEERS_READY)
 	$(PEERS)/bin/python -m pytest -m "peer and not slow and not gpu" $(WORKERS) $(ARGS)
 
 test-slow: $(READY)
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz,notebook]"
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz,models,notebook]"
 	$(BIN)/python -m pytest -m "slow and not peer" --whole-tables $(ARGS)
 
 # the ranks of tests are connected by MPI

@@ -9,9 +9,9 @@ the cache by parts, and each token is one call of a traced step. Nothing here kn
 """
 
 from .decoder import Decoder
-from .decoder_config import DecoderConfig
+from .decoder_config import DecoderConfig, config_of
 from .language_model import LanguageModel, load
 from .sampling import Sampling
 from .tokenizer import Tokenizer
 
-__all__ = ["Decoder", "DecoderConfig", "LanguageModel", "Sampling", "Tokenizer", "load"]
+__all__ = ["Decoder", "DecoderConfig", "LanguageModel", "Sampling", "Tokenizer", "config_of", "load"]
