@@ -1,8 +1,8 @@
 """A small Llama learns Shakespeare's sonnets byte by byte, becomes a GGUF file of 8-bit weights, and writes text from it.
 
-Shows the decoder of `ingot.generation` (RMSNorm, rotary positions, fewer heads of keys than of queries, a gated feed-forward)
-as a module that trains like any other, weights stored in blocks with `WeightOnlyConfig`, and a language model that is read
-back from the file: prompt, cache, sampling and each token are traced. The loss (nats per byte) falls from 5.5 to 0.25 in 20
+Shows the decoder of `ingot.generation` as a module that trains like any other: RMSNorm, rotary positions, fewer heads of keys
+than of queries, a gated feed-forward. `WeightOnlyConfig` stores its weights in blocks, and a language model is read back from
+the file, with prompt, cache, sampling and each token traced. The loss (nats per byte) falls from 5.5 to 0.25 in 20
 epochs of 30 steps. `python -m ingot generate sonnets.gguf "Shall I"` goes on with the file.
 """
 
@@ -24,7 +24,7 @@ CONFIG = generation.DecoderConfig(vocabulary=END + 1, width=64, layers=2, heads=
 
 
 def metadata() -> dict:
-    """What the file says beside its tensors: the sizes, and a tokenizer whose tokens are the bytes."""
+    """Return the metadata of the file: the sizes, and a tokenizer whose tokens are the bytes."""
     c = CONFIG
     return {"general.architecture": "llama", "llama.context_length": c.context, "llama.embedding_length": c.width,
             "llama.block_count": c.layers, "llama.feed_forward_length": c.hidden, "llama.attention.head_count": c.heads,

@@ -5,6 +5,7 @@ feed-forward, rotary positions, fewer heads of keys than of queries, a gated fee
 windows, soft caps, norms of queries and keys, norms behind, and the table of embeddings as the head.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..ir import dtype as dt
@@ -116,7 +117,7 @@ class Decoder(nn.Module):
         self.rope_freqs = None          # divisors of frequencies, of files that have them
 
     @classmethod
-    def of(cls, config: DecoderConfig, weights) -> "Decoder":
+    def of(cls, config: DecoderConfig, weights: Mapping[str, Tensor]) -> "Decoder":
         """Return a decoder over the tensors of a file, which stay as they are."""
         with Device("meta"):
             model = cls(config).requires_grad_(False).eval()
@@ -128,7 +129,8 @@ class Decoder(nn.Module):
             raise FileError(" ".join(str(e).split())) from None
         return model
 
-    def forward(self, tokens, cache: KeyValueCache | None = None, slots=None, window_slots=None):
+    def forward(self, tokens: Tensor, cache: KeyValueCache | None = None, slots: Tensor | None = None,
+                window_slots: Tensor | None = None) -> Tensor:
         """Return logits for tokens [..., tokens]. Those of a cache are the next ones of its text, and it takes them in.
 
         slots         0, 1, ...: slots of the cache that hold all tokens of the text so far, with this one if it is one
@@ -136,7 +138,8 @@ class Decoder(nn.Module):
         """
         return self.logits(self.hidden(tokens, cache, slots, window_slots))
 
-    def hidden(self, tokens, cache: KeyValueCache | None = None, slots=None, window_slots=None):
+    def hidden(self, tokens: Tensor, cache: KeyValueCache | None = None, slots: Tensor | None = None,
+               window_slots: Tensor | None = None) -> Tensor:
         """Return the hidden states before the last norm."""
         count = tokens.shape[-1]
         positions = arange(count)
@@ -151,14 +154,14 @@ class Decoder(nn.Module):
             cache.length.add_(count)
         return x
 
-    def logits(self, x):
+    def logits(self, x: Tensor) -> Tensor:
         """Return the logits of hidden states."""
         head = self.token_embd if self.config.tied else self.output
         y = F.linear(self.output_norm(x), head.weight)
         cap = self.config.logit_cap
         return (y / cap).tanh() * cap if cap else y
 
-    def rotation(self, positions, local: bool):
+    def rotation(self, positions: Tensor, local: bool) -> tuple[Tensor, Tensor]:
         """Return cosines and sines of rotary positions, [tokens, rotated / 2]; `local` is for layers with a window."""
         c = self.config
         base, factor = (c.local_base, 1.0) if local else (c.rope_base, c.rope_factor)

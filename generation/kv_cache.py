@@ -41,7 +41,7 @@ class KeyValueCache:
 
     def __init__(self, config: DecoderConfig, context: int):
         self.context = context
-        self.length = zeros((), dtype=dt.int64)
+        self.length: Tensor = zeros((), dtype=dt.int64)
         windows = [config.window(i) for i in range(config.layers)]
         self.window = min([context, *filter(None, windows)])
         self.numbers = arange(context), arange(self.window)      # of slots

@@ -4,6 +4,7 @@ A prompt is taken in by parts of up to `PART` tokens. Then each token is one cal
 and the new token's number are one recording, for all lengths of the text.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 
 from ..ir import dtype as dt
@@ -140,7 +141,7 @@ class LanguageModel:
         return {"prompt": self._take_in.stats()} | {f"step {form}": s.traced.stats() for form, s in self._steps.items()}
 
 
-def load(path, context: int | None = None) -> LanguageModel:
+def load(path: str | os.PathLike, context: int | None = None) -> LanguageModel:
     """Return the language model of a GGUF file, over the mapped file.
 
     context   most tokens of a text; 4096 unless told, or fewer if the model has a shorter one

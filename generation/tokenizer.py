@@ -71,16 +71,16 @@ class Tokenizer:
     def __init__(self, fields: gguf_format.Tokenizer):
         if fields.model not in ("llama", "gpt2"):
             raise FileError(f"tokenizer.ggml.model is {shown(fields.model)}; ingot reads llama and gpt2")
-        self.tokens = fields.tokens
+        self.tokens: list[str] = fields.tokens
         self.types = [_NORMAL] * len(self.tokens) if fields.token_types is None else fields.token_types.tolist()
         self.ids = {text: i for i, text in enumerate(self.tokens)}
         self.unknown = fields.special_ids.get("unknown")
         self.by_merges = fields.model == "gpt2"
         named = fields.special_ids
         begins = fields.flags.get("add_bos_token", not self.by_merges or fields.pre in BEGINS)
-        self.begin = named.get("bos", named.get("eos")) if begins else None
-        self.end = named.get("eos") if fields.flags.get("add_eos_token", False) else None
-        self.ends = {named[name] for name in ("eos", "eot", "eom") if name in named}
+        self.begin: int | None = named.get("bos", named.get("eos")) if begins else None
+        self.end: int | None = named.get("eos") if fields.flags.get("add_eos_token", False) else None
+        self.ends: set[int] = {named[name] for name in ("eos", "eot", "eom") if name in named}
         self.ends |= {self.ids[text] for text in _ENDS & self.ids.keys() if self.types[self.ids[text]] in (_CONTROL, _USER)}
         self._special = _Special({text: i for text, i in self.ids.items() if self.types[i] in (_CONTROL, _USER, _UNKNOWN)})
         self._plain_special = _Special({text: i for text, i in self.ids.items() if self.types[i] == _USER})

@@ -8,8 +8,9 @@ import pytest
 
 import ingot
 import mock_cuda
+import tiny_language_models
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import cases, device, groups, harness, libraries, picture, programs, result, vision
+from ingot.benchmarks import cases, device, generation, groups, harness, libraries, picture, programs, result, vision
 from ingot.benchmarks.harness import Case, Plan
 from ingot.benchmarks.result import Result
 from ingot.runtime.cpu.calls import peaks
@@ -374,3 +375,16 @@ def test_failures_are_drawn_as_such():
 def test_pictures_of_nothing_say_so(draw):
     (words,), _ = drawn(draw([work_result(seconds={"ingot": 1.0})], ""))
     assert words.startswith(("Nothing", "No workload"))
+
+
+def test_language_models_are_measured(tmp_path, monkeypatch, capsys):
+    tiny_language_models.write(tmp_path / "m.gguf", "llama", **{"llama.context_length": 4096})
+    for name, value in {"TOKENS": 4, "PROMPT": 20, "TURNS": 1, "SUMMED": 1000}.items():
+        monkeypatch.setattr(generation, name, value)
+    before = ingot.get_num_threads()
+    try:
+        assert generation.main([str(tmp_path / "m.gguf"), "--threads", "1"]) == 0
+    finally:
+        ingot.set_num_threads(before)
+    out = capsys.readouterr().out
+    assert "MB of weights at" in out and "ingot      1 threads: " in out and "tokens/s of a prompt of 20" in out

@@ -7,7 +7,9 @@ import collections.abc as _c
 import typing as _t
 from ingot import Tensor as _Tensor
 from ingot.nn import Module as _Module
+from ingot.utils.gguf import GGUFWeights as _GGUFWeights
 from ingot.utils.gguf import Tokenizer as _Tokenizer
+from os import PathLike as _PathLike
 
 class Decoder(_Module):
     """Tokens to logits of the next ones."""
@@ -18,18 +20,18 @@ class Decoder(_Module):
     rope_freqs: _t.Any
     token_embd: _t.Any
     def __init__(self, config: DecoderConfig) -> None: ...
-    def forward(self, tokens: _t.Any, cache: _KeyValueCache | None = None, slots: _t.Any = None,
-                window_slots: _t.Any = None) -> _Tensor:
+    def forward(self, tokens: _Tensor, cache: _KeyValueCache | None = None, slots: _Tensor | None = None,
+                window_slots: _Tensor | None = None) -> _Tensor:
         """Return logits for tokens [..., tokens]. Those of a cache are the next ones of its text, and it takes them in."""
-    def hidden(self, tokens: _t.Any, cache: _KeyValueCache | None = None, slots: _t.Any = None,
-               window_slots: _t.Any = None) -> _t.Any:
+    def hidden(self, tokens: _Tensor, cache: _KeyValueCache | None = None, slots: _Tensor | None = None,
+               window_slots: _Tensor | None = None) -> _Tensor:
         """Return the hidden states before the last norm."""
-    def logits(self, x: _t.Any) -> _t.Any:
+    def logits(self, x: _Tensor) -> _Tensor:
         """Return the logits of hidden states."""
     @_b.classmethod
-    def of(cls, config: DecoderConfig, weights: _t.Any) -> Decoder:
+    def of(cls, config: DecoderConfig, weights: _c.Mapping[_b.str, _Tensor]) -> Decoder:
         """Return a decoder over the tensors of a file, which stay as they are."""
-    def rotation(self, positions: _t.Any, local: _b.bool) -> _b.tuple[_t.Any, ...]:
+    def rotation(self, positions: _Tensor, local: _b.bool) -> _b.tuple[_Tensor, _Tensor]:
         """Return cosines and sines of rotary positions, [tokens, rotated / 2]; `local` is for layers with a window."""
 
 class DecoderConfig:
@@ -133,7 +135,9 @@ class Tokenizer:
     def stream(self) -> _TextStream:
         """Return an object that turns the tokens after a prompt into text, one after the other."""
 
-def load(path: _t.Any, context: _b.int | None = None) -> LanguageModel:
+def config_of(weights: _GGUFWeights) -> DecoderConfig:
+    """Return the config of a file's decoder; raise for an architecture without one, and for sizes that cannot be."""
+def load(path: _b.str | _PathLike, context: _b.int | None = None) -> LanguageModel:
     """Return the language model of a GGUF file, over the mapped file."""
 
 class _KeyValueCache:
