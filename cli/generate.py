@@ -1,5 +1,6 @@
 """`ingot generate model.gguf "prompt"`: text of a language model, as it comes."""
 
+import itertools
 import json
 import secrets
 import sys
@@ -109,8 +110,8 @@ class Writing:
             print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)
 
     def facts(self) -> dict:
-        """Return the text and its times. The first tokens, which record and compile the step, count apart."""
-        steps = [b - a for a, b in zip(self.times, self.times[1:])]
+        """Return the text and its times. The first two tokens, which record and compile the step, are not in the median."""
+        steps = [b - a for a, b in itertools.pairwise(self.times[1:])]
         steady = sorted(steps)[len(steps) // 2] if steps else None
         return {"text": "".join(self.pieces), "tokens": len(self.tokens), "ended": self.ended,
                 "seconds": self.times[-1] - self.times[0], "median_token_ms": None if steady is None else steady * 1e3,

@@ -12,6 +12,7 @@ from ..ir.errors import ArgumentError, FileError, MissingKeyError
 from ..jit.tracing.trace import trace
 from ..runtime.api.views.tensor_factories import tensor, zeros
 from ..runtime.autograd.grad_mode import no_grad
+from ..runtime.core.random import Generator
 from ..runtime.serialization import gguf
 from .chat import render_chat
 from .decoder import Decoder
@@ -107,6 +108,7 @@ class LanguageModel:
         if not 0 < len(prompt) < self.context:
             raise ArgumentError(f"a prompt has 1 to {self.context - 1} tokens, as the context is {self.context}; this one has "
                                 f"{len(prompt)}")
+        Generator().manual_seed(seed)           # raises for no seed, before anything is written
         return self._tokens(prompt, sampling, seed)
 
     def _tokens(self, prompt, sampling, seed):

@@ -14,8 +14,9 @@ from ingot import generation
 from ingot.ir.errors import IngotError
 from ingot.utils import gguf
 
-VALUES = (0, 1, -1, 2, 3, 7, 1 << 20, 1 << 31, (1 << 63) - 1, 0.0, -1.0, 1e30, 1e-30, float("inf"), "", "x", True, [], [1, 2, 3], ["a"],
-          ["a", "b", "c"], np.zeros(3, np.float32), np.zeros(300, np.int32), np.full(300, 9, np.int32), np.array([True] * 3))
+VALUES = (0, 1, -1, 2, 3, 7, 1 << 20, 1 << 31, (1 << 63) - 1, 0.0, -1.0, 1e30, 1e-30, float("inf"), "", "x", True,
+          [], [1, 2, 3], ["a"], ["a", "b", "c"],
+          np.zeros(3, np.float32), np.zeros(300, np.int32), np.full(300, 9, np.int32), np.array([True] * 3))
 
 
 def outcome(path):

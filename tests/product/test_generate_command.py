@@ -35,7 +35,7 @@ def test_json(path, capsys):
     assert (facts["tokens"], facts["ended"], facts["prompt_tokens"]) == (5, "length", 2) and facts["tokens_per_second"] > 0
     assert main(["generate", path, "ab", "-n", "500", "--json", "--context", "9", "--seed", str(facts["seed"])]) == 0
     assert json.loads(capsys.readouterr().out)["ended"] in ("context", "end")
-    assert main(["generate", path, "ab", "-n", "1", "--json"]) == 0
+    assert main(["generate", path, "ab", "-n", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tokens_per_second"] is None
 
 
@@ -44,6 +44,8 @@ def test_json(path, capsys):
     (["{path}", "ab", "--system", "x"], 2, "--system needs --chat"),
     (["{path}", "ab", "--top-p", "7"], 1, "top_p is 7.0"),
     (["{path}", "ab", "--temperature", "nan"], 1, "temperature is nan"),
+    (["{path}", "ab", "--seed", "9" * 30], 1, "a seed is an integer"),
+    (["{path}", "ab", "--threads", "0"], 1, "set_num_threads expects an int from 1"),
     (["{path}", "ab", "--chat"], 1, "no chat template"),
     (["{path}", "ab" * 100], 1, "a prompt has 1 to 63 tokens"),
     (["{path}", "ab", "--context", "65"], 1, "2 to 64 tokens, got 65"),
@@ -67,8 +69,8 @@ def test_errors_are_one_line(words, code, message, path, tmp_path, capsys):
         assert main(["generate", *words]) == 0
         return
     assert main(["generate", *words]) == code
-    err = capsys.readouterr().err
-    assert message in err and err.startswith("error: ") and err.count("\n") == 1
+    out, err = capsys.readouterr()
+    assert not out and message in err and err.startswith("error: ") and err.count("\n") == 1
 
 
 def test_a_prompt_from_standard_input(path):
