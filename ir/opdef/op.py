@@ -375,7 +375,7 @@ ANY = 1 << 30
 @cache
 def operand_bounds(op: Op) -> tuple:
     """Return the fewest and the most operands of an operator, from the signatures of its rules."""
-    bounds = [_positional(op.infer), _positional(op.ref)]
+    bounds = [_positional(op.infer), _positional(getattr(op.ref, "plain", op.ref))]     # (an elementwise one wraps another)
     ufunc = getattr(op.ref, "ufunc", None)
     if ufunc is not None:
         bounds.append((ufunc.nin, ufunc.nin))

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
+from ...runtime.optim.optimizer import Optimizer
 from ..bytecode.attribute_queries import ANY_ATTRIBUTE
 from ..bytecode.reads import CACHED, is_user_function, key_text
 from ..bytecode.user_code import (
@@ -47,7 +48,7 @@ from .attributes_of_libraries import LibraryAttributes
 from .cached_functions import FunctionCaches
 from .call_rules import has_operations, is_lock
 from .iterators import OutsideIterators, is_library_iterator
-from .read_log import ReadLog, registry_condition
+from .read_log import STATE_OF_STEPS, ReadLog, registry_condition
 from .weak_references import WEAK_CONTAINERS, WeakReferences
 
 _BOUND = (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)
@@ -308,7 +309,8 @@ class Reachable:
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
         attributes = attributes_of_module(owner) if is_a(owner, Module) else attributes_of(owner)
-        return [(name, v) for name, v in attributes.items() if not self._writes.has_set(owner, name)]
+        by_name = {STATE_OF_STEPS} - self.attributes.log.names() if is_a(owner, Optimizer) else ()
+        return [(name, v) for name, v in attributes.items() if name not in by_name and not self._writes.has_set(owner, name)]
 
     def use_all(self, value):
         """Note that code may use a value, if that is a container, and those in it, in any way."""

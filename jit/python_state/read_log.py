@@ -12,6 +12,7 @@ import numpy as np
 from ...ir.interrupts import raise_interrupt
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
+from ...runtime.optim.optimizer import Optimizer
 from ..bytecode.reads import ARGUMENT, CACHED, MISSING, Chain, in_class, static_attribute
 from ..bytecode.user_code import dict_of, has_dict, is_a, is_own, is_user_defined, special_names
 from ..guards.absence import IMMUTABLE, AbsentNames, ClassNames, ObjectClasses
@@ -25,6 +26,8 @@ from ..host.ordering import ReadOrder
 from ..side_effects.contents import UntrackedUses
 from .ambient_state import condition_on
 
+# Attribute of an optimizer that code must name to lead there: steps make and replace its entries, and tell the recorder so.
+STATE_OF_STEPS = "state"
 HELD = "held"       # kind of the conditions on objects that classes hold
 LIBRARY = "library"     # kind of the conditions on objects of the standard library that are no data
 DATA = "data"       # kind of the conditions on objects of libraries that hold data
@@ -227,7 +230,9 @@ class ReadLog:
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:
-            if is_a(owner, (type, types.ModuleType, types.FunctionType)) and not is_plain(value):   # (not followed as a whole)
+            is_followed = is_a(owner, (type, types.ModuleType, types.FunctionType)) or (
+                name == STATE_OF_STEPS and is_a(owner, Optimizer))
+            if is_followed and not is_plain(value):         # (objects of other classes are followed as a whole)
                 self._uses.apply({name: value})
                 self.walker.walk(f"{text}.{name}", value)
             self.guards[id(owner), chain] = Guard(

@@ -155,8 +155,10 @@ def check_classes(target, classes, ignore_index):
         return              # read as unsigned, what is negative is large
     bad = (target != ignore_index) & ((target < 0) | (target >= classes))
     if bad.any():
-        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes: it must be from 0 "
-                       f"to {classes - 1}, or ignore_index={ignore_index}")
+        error = DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes: it must be from 0 "
+                         f"to {classes - 1}, or ignore_index={ignore_index}")
+        error.is_of_values = True
+        raise error
 
 
 def _infer_class_index(target, *, classes, ignore_index):

@@ -34,10 +34,17 @@ def _infer_take(x, indices):
     return x.with_shape(indices.shape)
 
 
+def out_of_plane(name, indices, size) -> ShapeError:
+    """Return the error for indices of which some lie outside of a plane."""
+    error = ShapeError(f"{name}: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {prod(size)} "
+                       f"elements {list(size)}")
+    error.is_of_values = True
+    return error
+
+
 def _require_within(name, indices, size):
     if indices.size and not (indices.min() >= 0 and indices.max() < prod(size)):
-        raise ShapeError(f"{name}: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {prod(size)} "
-                         f"elements {list(size)}")
+        raise out_of_plane(name, indices, size)
 
 
 def _take(x, indices):

@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.errors import ShapeError
 from ....ir.ops.nn import pool as ops
 from ....ir.sized_cache import sized_cache
 from ....ir.target import host
@@ -273,8 +272,7 @@ def plane_put(x, indices, *, size, accumulate):
     plan = put_plan(prod(x.shape[:2]), prod(x.shape[2:]), plane, accumulate, x.dtype, pool.get_num_threads())
     plan(x, x, out, call.address_of(indices), call.address_of(failed))
     if failed[0]:
-        raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
-                         f"elements {list(size)}")
+        raise ops.out_of_plane("plane_put", indices, size)
     return out
 
 
