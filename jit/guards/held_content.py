@@ -4,6 +4,7 @@ Classes stand by their names, since most programs never import them.
 """
 
 import io
+import os
 import pickle
 import sys
 from functools import lru_cache, partial
@@ -88,6 +89,18 @@ def _fill_again(a, content):
     a[...] = np.frombuffer(data, dtype).reshape(shape)
 
 
+def _refill_environment(environ, content):
+    new = dict(content)
+    for key in [key for key in environ if key not in new]:
+        del environ[key]
+    same = next((n for n, (key, now) in enumerate(zip(new, environ)) if key != now), len(new))
+    for key in [*new][same:]:       # they come in another order
+        environ.pop(key, None)
+    for key, value in content:
+        if environ.get(key) != value:
+            environ[key] = value
+
+
 # Class -> (content of an object, function that puts a content back).
 _PUT_BACK: dict = {
     "builtins.set": (lambda values: (*content_of_set(values),), lambda values, content: give_content(values, *content)),
@@ -96,6 +109,7 @@ _PUT_BACK: dict = {
     "numpy.ndarray": (lambda a: (a.shape, a.dtype.str, a.tobytes()), _fill_again),
     "_io.BytesIO": (_HELD["_io.BytesIO"], _refill_file),
     "_io.StringIO": (_HELD["_io.StringIO"], _refill_file),
+    f"os.{type(os.environ).__name__}": (lambda environ: tuple(environ.items()), _refill_environment),
     "threading.Event": (_HELD["threading.Event"], lambda event, is_set: event.set() if is_set else event.clear()),
 }
 
@@ -116,6 +130,8 @@ def can_put_back(value) -> bool:
         return False
     if type(value) is np.ndarray:
         return value.flags.writeable and not value.dtype.hasobject and value.dtype.names is None
+    if isinstance(value, type(os.environ)):
+        return value is os.environ      # `os.environb` has its content, which host functions may read by the other name
     return not (isinstance(value, (io.StringIO, io.BytesIO)) and value.closed)
 
 

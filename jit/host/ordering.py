@@ -5,6 +5,7 @@ before the call: this is checked while recording, and again at every replay (`po
 eagerly. A location that a chain of names leads to is read where code loads it. Other state may be read at any time.
 """
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -224,7 +225,9 @@ class HostLog:
             earlier += [] if mark.gives else [(mark.name, reach)]
             for found, known in zip(mark.written, (reach.storages, reach.storages if reach.gradients else (), reach.locations,
                                                    reach.objects)):
-                text = next((text for at, text in found.items() if reach.is_all or at in known), None)
+                # Libraries, and processes that a host function starts, read the environment unseen.
+                text = next((text for at, text in found.items()
+                             if reach.is_all or at in known or at == id(os.environ)), None)
                 if text is not None:
                     return (f"its host function {mark.name} may read {text}, which the function has written before; pass that "
                             "as an argument")

@@ -1,8 +1,8 @@
 """Updates of containers that outlive a recorded run: `log.append(loss)`, `table["n"] = out`.
 
 A list, deque or dictionary is copied when the function first reaches it, and compared with the copy at the end. What is new in
-it is a write (`effects.py`). Sets, arrays, byte strings, files in memory and events are compared likewise, and written as a
-whole: their content after the run follows from that before, which is guarded.
+it is a write (`effects.py`). Sets, arrays, byte strings, files in memory, events and the environment are compared likewise, and
+written as a whole: their content after the run follows from that before, which is guarded.
 """
 
 import sys
@@ -49,6 +49,7 @@ from ..guards.snapshot import (
     Exactly,
     HeldContent,
     Snapshot,
+    demand_alike,
     is_plain,
     looks_like,
     rule_of,
@@ -432,10 +433,12 @@ class Besides(PartsExpectation):
 
 
 def _is_same_content(a, b) -> bool:
-    """Return whether two expectations of a set or of an array are the same."""
+    """Return whether two expectations of a set, an array or the environment are the same."""
     if a is b or type(a) is not type(b):
         return a is b
-    return a.kind is b.kind and same_keys(a.keys, b.keys) and a.layout == b.layout if type(a) is Snapshot else a.matches(b.copy)
+    if type(a) is not Snapshot:
+        return a.matches(b.copy)
+    return a.kind is b.kind and same_keys(a.keys, b.keys) and a.layout == b.layout and demand_alike(a.items, b.items)
 
 
 def _dict_targets(container, copy, text):
