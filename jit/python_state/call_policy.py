@@ -90,9 +90,11 @@ from .stand_ins import (
     stand_in_for,
 )
 from .stdlib_state import RANDOM, ContextVariables
+from .written_streams import STREAMS, WrittenStreams, is_printed_to, writes
 
 _ADDS = frozenset(("append", "appendleft", "extend"))
 _WRITES_TEXT = frozenset(("write", "writelines"))
+_CSV_WRITERS = frozenset(("csv.writer", "csv.DictWriter"))
 _MAKE_REFERENCES = frozenset([f"weakref.{name}" for name in ("ReferenceType", "WeakMethod", "proxy")])
 # Functions that set attributes of their first operand.
 _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing.no_type_check"))
@@ -143,7 +145,8 @@ class CallPolicy:
         self.filters = OwnFilters()
         reachable.on_operand = private.on_first = self.events.report_operations
         self._kinds = NumberKinds(status, inputs)
-        self.libraries = LibraryFunctions(status, known, chains, reachable)
+        self.written = WrittenStreams(status, self._reads, contents, reachable)
+        self.libraries = LibraryFunctions(status, known, chains, reachable, self.written)
         self._handles = False       # whether the caller handles an error
 
     def start(self):
@@ -166,7 +169,7 @@ class CallPolicy:
     def writes_text(self, frame, stream):
         """Refuse code of the standard library that writes to the streams to which programs print. Warnings, and progress bars
         of the function, are followed otherwise."""
-        if not _is_printed_to(stream) or is_user(frame):
+        if not is_printed_to(stream) or is_user(frame):
             return
         while frame is not None and not is_user(frame):
             name = frame.f_globals.get("__name__", "").partition(".")[0]
@@ -368,6 +371,13 @@ class CallPolicy:
         """Decide about a call of a function with operands, or with unknown ones (None)."""
         if args is not None and gives_numbers(function, args):
             return
+        if writes(function):
+            rule, stream, name, text = self.written.judge(call, function, args)
+            if rule is CONTENT:
+                self._changes_or_reads(call, stream, name, text)
+            elif rule is REFUSED:
+                self._refuse(call, text)
+            return
         if id(function) in _NOTED_BY_NAME:
             _NOTED_BY_NAME[id(function)](self, call, args, kwargs)
         elif type(function) is types.BuiltinFunctionType and function.__module__ == "_warnings":
@@ -561,7 +571,8 @@ class CallPolicy:
         """Guard an object from outside that one of its own methods reads or changes."""
         kind: Any = type(receiver)
         its_name = self._reachable.name_of(receiver)
-        if name in _WRITES_TEXT and _is_printed_to(receiver):
+        self.written.take_back(receiver, its_name)
+        if name in _WRITES_TEXT and is_printed_to(receiver):
             self._refuse_text(call.line)
         elif kind is types.CellType:
             self._cell(receiver, is_set=False)
@@ -644,12 +655,14 @@ class CallPolicy:
             kind: Any = type(x)
             if module_of(kind.__module__) == "decimal":
                 self._reads.uses_decimals()
-            if _is_printed_to(x) and text.startswith("csv."):       # in C code
+            if is_printed_to(x) and text.startswith("csv."):       # in C code
                 self._refuse_text(call.line)
+            if text in _CSV_WRITERS and type(x) in STREAMS:
+                continue        # its methods tell what they write
             if is_lock(kind) and self.is_outside(x):
                 self._refuse(call, f"{text} with a {kind.__qualname__} from outside")
                 continue
-            if rule_of_method(kind, "") in (CONTENT, DRAWS) and not _is_printed_to(x):
+            if rule_of_method(kind, "") in (CONTENT, DRAWS) and not is_printed_to(x):
                 self._changes_or_reads(call, x, "", f"{text} with a {kind.__qualname__} from outside")
 
     def _refuse(self, call, text):
@@ -673,10 +686,6 @@ def is_switch(owner, name) -> bool:
 def _handles_error() -> bool:
     """Return whether an error is being handled where this is called from."""
     return sys.exc_info()[0] is not None
-
-
-def _is_printed_to(stream) -> bool:
-    return stream is sys.stdout or stream is sys.stderr
 
 
 def _stored(owner, name):

@@ -107,10 +107,15 @@ class OutsideIterators:
 
     def moves(self, counter) -> int:
         """Note a step of a counter that each call repeats; return how many the call has made before."""
-        _, text, _ = self._met[id(counter)]
-        self._met[id(counter)] = counter, text, position(counter)
+        self.passes(counter)
         self._steps[id(counter)] = steps = self._steps.get(id(counter), 0) + 1
         return steps - 1
+
+    def passes(self, iterator):
+        """Note that an iterator or a file has moved on as each call moves it."""
+        if id(iterator) in self._met:
+            _, text, _ = self._met[id(iterator)]
+            self._met[id(iterator)] = iterator, text, position(iterator)
 
     def refuse(self, text, place=""):
         """Refuse the call, since it moves on an iterator."""

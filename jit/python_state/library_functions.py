@@ -34,6 +34,7 @@ from .reachable import Reachable
 from .stand_ins import IS_ENABLED, file_state, is_stream, level_condition
 from .stdlib_state import RANDOM, is_seed
 from .weak_references import GIVES_OUT
+from .written_streams import WrittenStreams
 
 _GETENV = os.getenv.__code__
 _SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
@@ -63,7 +64,9 @@ PRINTING = np.array_repr.__wrapped__.__globals__         # of numpy's code that 
 class LibraryFunctions:
     """Functions of libraries that start, as `WATCHED` lists them."""
 
-    def __init__(self, status: RecordingStatus, known: KnownObjects, chains: ChainReads, reachable: Reachable):
+    def __init__(self, status: RecordingStatus, known: KnownObjects, chains: ChainReads, reachable: Reachable,
+                 written: WrittenStreams):
+        self._written = written
         self._status, self._known, self._chains, self._reachable, self._reads = status, known, chains, reachable, chains.reads
         self.hashes_tensors = False         # whether tensors may be elements of sets of the call's own
         self._modes: tuple = ()
@@ -180,6 +183,7 @@ class LibraryFunctions:
     def _depend_on_file(self, path, is_read=False):
         if isinstance(path, (str, bytes, os.PathLike)):
             path = os.fspath(path)
+            self._written.asks_about(path)
             self._reads.add_condition(ReadCondition.of(("file", path, is_read), lambda: file_state(path, is_read),
                                                        f"the state of the file {os.fsdecode(path)}"))
         else:

@@ -16,7 +16,6 @@ import functools
 import logging
 import math
 import os
-import random
 import stat
 import sys
 import types
@@ -53,7 +52,7 @@ from ..proxies.numpy_scalars import SymScalar, fixed
 from ..proxies.plain_values import put_plain
 from ..recorder.record import Recorder
 from ..side_effects.deferred_print import written
-from . import drawn_numbers, progress_bars
+from . import drawn_numbers, progress_bars, written_streams
 from .repeated_warnings import warn_under
 
 computes_for_python(__name__)
@@ -355,10 +354,11 @@ def _print(*args, **kwargs):
     if sys.stdout is not tracker.world.messages.stdout:        # redirected by user code
         kwargs.setdefault("file", sys.stdout)
     opened, file = recorder.reads.printed.opened, kwargs.get("file")
-    if file is not None and tracker.reachable.is_made(file):
+    streams = tracker.world.written
+    if file is not None and not streams.are_by_host(file, file, "print"):
         return _PRINT(*[str(opened(x)) for x in args], **kwargs)
-    return record(recorder, _emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
-                  is_quiet=all(isinstance(x, _PLAIN) for x in args))
+    return streams.record(recorder, file, _emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
+                          is_quiet=all(isinstance(x, _PLAIN) for x in args))
 
 
 def _pretty(original: Callable) -> Callable:
@@ -389,7 +389,7 @@ def _late_stand_ins() -> list:
     """Return (function, its stand-in) for functions of modules that were loaded since the last call."""
     module = sys.modules.get("pprint")
     pretty = [] if module is None else [(f, _pretty(f)) for f in (module.pprint, module.pp) if id(f) not in _STAND_INS]
-    return [*pretty, *progress_bars.stand_ins(), *drawn_numbers.stand_ins()]
+    return [*pretty, *progress_bars.stand_ins(), *drawn_numbers.stand_ins(), *written_streams.stand_ins()]
 
 
 def _emit(*args, **kwargs):
@@ -446,8 +446,8 @@ def stand_in_for(function) -> Any:
     if found is None and type(function) is types.MethodType:
         inner = _STAND_INS.get(id(function.__func__))
         return None if inner is None else types.MethodType(inner, function.__self__)
-    if found is None and type(function) is types.BuiltinMethodType and type(function.__self__) is random.Random:
-        inner = _STAND_INS.get(id(getattr(random.Random, function.__name__, None)))      # `random.random`, as the module has it
+    if found is None and type(function) is types.BuiltinMethodType:     # `random.random`, as the module has it, or `file.write`
+        inner = _STAND_INS.get(id(getattr(type(function.__self__), function.__name__, None)))
         return None if inner is None else types.MethodType(inner, function.__self__)
     return found
 
@@ -470,7 +470,7 @@ def may_need_stand_ins(frame) -> bool:
     names, module = _named_by(frame.f_code), frame.f_globals.get("__name__", "")
     if is_own(module):
         return not names.isdisjoint(_NAMES_IN_OWN_CODE)
-    return bool(names) or module.partition(".")[0] in progress_bars.PACKAGES
+    return bool(names) or module.partition(".")[0] in progress_bars.PACKAGES or module == "csv"
 
 
 class FileState(NamedTuple):

@@ -102,6 +102,12 @@ class ContainerLog:
             if type(container) in WHOLES:
                 self.snapshots[id(container)] = first
 
+    def changed_from(self, x, content, text):
+        """Note that the function itself has changed an object, which held some content before."""
+        first = HeldContent(x)
+        first.content = content
+        self._wholes[id(x)] = x, first, text
+
     def state(self) -> tuple:
         """Return all that the known containers and other objects hold now: ids of items, and contents."""
         items = [(*map(id, c), *(map(id, c.values()) if type(c) in DICTS else ())) for c, *_ in self._containers.values()]

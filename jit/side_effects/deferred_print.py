@@ -97,8 +97,13 @@ class _Flow(Walk):
     themselves."""
 
     def __init__(self, frame):
-        super().__init__({name: x for name, x in frame.f_locals.items() if _is_shown(x)} if SHOWN else None)
+        super().__init__()
         self._frame = frame
+        self._shown = {name: x for name, x in frame.f_locals.items() if _is_shown(x)} if SHOWN else {}
+
+    def step(self, ins):
+        self.variables |= {name: x for name, x in self._shown.items() if self.variables.get(name) is None}
+        return super().step(ins)
 
     def marked(self, ins, taken):
         if ins.opname == "BUILD_STRING" and any(x is True for x in taken):

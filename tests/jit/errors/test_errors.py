@@ -598,6 +598,8 @@ ELSEWHERE = {
     "tracing/uncompiled_calls.py add": "fullgraph=True, FULLGRAPH above",
     "recorder/backward.py arrivals": "tests/jit/host/test_host_numbers.py",
     "python_state/drawn_numbers.py read": "tests/jit/host/test_host_numbers.py",
+    "python_state/written_streams.py asks_about": "tests/jit/python_state/test_written_streams.py",
+    "python_state/written_streams.py take_back": "tests/jit/python_state/test_written_streams.py",
     "python_state/stand_ins.py show": "tests/jit/python_state/test_stand_ins.py",
     "python_state/stand_ins.py _warn": "warnings.warn(3), which Python itself refuses where filters have texts",
     "python_state/stdlib_state.py check": "needs another thread or a signal, tests/jit/python_state/test_interrupting_code.py",
