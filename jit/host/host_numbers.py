@@ -1,4 +1,4 @@
-"""Numbers that a traced function takes from outside: draws from the random generators of Python and NumPy, clocks, counters.
+"""Numbers and arrays that a traced function takes from outside: draws from random generators, clocks, counters.
 
     @jit.trace
     def step(x, y):
@@ -20,15 +20,15 @@ LIMIT = 1 << 62         # of integers, which are inputs of 64 bits
 
 
 class HostNumber:
-    """Call of a function that gives a number at each run.
+    """Call of a function that gives a number, or an array of one shape, at each run.
 
-    kind        float or int; None for a call that only moves the generator, as a seed does
+    kind        float or int; the dtype of an array; None for a call that only moves the generator, as a seed does
     generator   receives the call; None for a clock
     """
 
     __slots__ = ("_identity", "args", "function", "generator", "kind", "kwargs")
 
-    def __init__(self, function: Callable, generator, args=(), kwargs=None, kind: type | None = float):
+    def __init__(self, function: Callable, generator, args=(), kwargs=None, kind: Any = float):
         self.function, self.generator, self.args, self.kwargs, self.kind = function, generator, args, kwargs or {}, kind
         named = [(name, type(x), x) for name, x in self.kwargs.items()]
         self._identity = id(function), id(generator), tuple([(type(x), x) for x in args]), tuple(named), kind
@@ -45,7 +45,7 @@ class HostNumber:
 
     def array(self, value):
         """Return a result of the call as the input that stands for it."""
-        return np.asarray(0.0) if self.kind is None else np.asarray(value, _WIDE[self.kind])
+        return np.asarray(0.0) if self.kind is None else np.asarray(value, _WIDE.get(self.kind, self.kind))
 
 
 class GeneratorStates:

@@ -2,7 +2,8 @@
 
 A number becomes an input of the recording, and Python gets a lazy scalar for it. So `if random.random() < 0.5` makes two paths,
 and `x * random.random()` one. A clock also ends the segment: a replay reads it when it has computed all that comes before.
-Numbers of NumPy's own kinds count by value. Draws of arrays, and of what is no number, are refused.
+Numbers of NumPy's own kinds, and arrays, count by value. A sample, or another order of a list, is an array of positions.
+Draws of what is neither a number nor an array are refused.
 """
 
 import _random
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.source_location import place_of_frame
 from ...ir.tracebacks import computes_for_python
 from ...runtime.core.storage import user_line
@@ -39,13 +41,13 @@ _CLOCKS = [getattr(time, name) for name in ("time", "perf_counter", "monotonic",
 _OF_PYTHON = (
     "random", "getrandbits", "uniform", "triangular", "randint", "randrange", "normalvariate", "gauss", "lognormvariate",
     "expovariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate", "vonmisesvariate", "binomialvariate",
-    "seed", "choice")
+    "seed", "choice", "choices", "sample", "shuffle")
 _OF_NUMPY = (
-    "beta", "binomial", "chisquare", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric", "integers",
+    "beta", "binomial", "chisquare", "choice", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric", "integers",
     "laplace", "logistic", "lognormal", "logseries", "negative_binomial", "noncentral_chisquare", "noncentral_f", "normal",
-    "pareto", "poisson", "power", "rand", "randint", "randn", "random", "random_integers", "random_sample", "rayleigh",
-    "seed", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular",
-    "uniform", "vonmises", "wald", "weibull", "zipf")
+    "pareto", "permutation", "poisson", "power", "rand", "randint", "randn", "random", "random_integers", "random_sample",
+    "rayleigh", "seed", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t",
+    "triangular", "uniform", "vonmises", "wald", "weibull", "zipf")
 _OPERANDS = frozenset((int, float, bool, str, bytes, type(None)))
 _SEQUENCES = frozenset((list, tuple, str, range))       # of which `choice` takes an item by its number
 _ADVICE = "pass it as an argument, or use ingot's random functions"
@@ -152,11 +154,12 @@ class _Draw:
 
     def of(self, method, args, kwargs):
         """Return the result of a method of the generator, as a number that each replay draws."""
-        if method is vars(random.Random)["choice"]:
-            return self._choice(method, args, kwargs)
-        args, kwargs = tuple(map(_plain, args)), {name: _plain(x) for name, x in kwargs.items()}
+        of_items = self._OF_ITEMS.get(method)
+        if of_items is not None:
+            return of_items(self, method, args, kwargs)
+        args, kwargs = tuple(map(_operand, args)), {name: _operand(x) for name, x in kwargs.items()}
         operands = (*args, *kwargs.values())
-        takes_plain = all(type(x) in _OPERANDS and not (type(x) is int and abs(x) >= LIMIT) for x in operands)
+        takes_plain = all(map(_may_repeat, operands))
         has_bits = method.__name__ != "getrandbits" or operands[:1] <= (62,)
         if not (takes_plain and has_bits and draws_by(self._generator) and self._may_defer()):
             return self._refused(method, args, kwargs)
@@ -174,6 +177,9 @@ class _Draw:
             call = HostNumber(method, self._generator, args, kwargs, None if is_seed else type(number))
             entered = _entered(self._recorder, call, number, self._frame)
             return entered if number is value else type(value)(_plain(entered))     # (a kind of NumPy's counts by value)
+        if type(value) is np.ndarray and value.dtype in dt.BY_NP:
+            call = HostNumber(method, self._generator, args, kwargs, value.dtype)
+            return _array(self._recorder, call, value).numpy().copy()
         self._say(method, f" for a {type(value).__name__}")
         return value
 
@@ -184,6 +190,47 @@ class _Draw:
         if type(items) not in _SEQUENCES or not items or not self._may_defer() or not draws_by(self._generator):
             return self._refused(method, args, kwargs)
         return items[forced(self.of(below, (len(items),), {}))]
+
+    def _positions(self, name, below, *args, **kwargs) -> list:
+        """Return what a method of Python's generators gives for the numbers below a count, as lazy scalars."""
+        method = vars(random.Random)[name]
+        call = HostNumber(_positions, self._generator, (method, below, args, tuple(kwargs.items())), kind=np.dtype(np.int64))
+        value = unprofiled(self._recorder.tracker.chains.generators.draw, call)
+        drawn = _array(self._recorder, call, value)
+        return [LazyScalar(self._recorder, drawn[i], int(n)) for i, n in enumerate(value)]
+
+    def _may_draw_from(self, items) -> bool:
+        is_known = type(items) in _SEQUENCES and self._may_defer() and draws_by(self._generator)
+        return is_known and self._recorder.permits("random")
+
+    def _sample(self, method, args, kwargs):
+        """Return `generator.sample(items, k)`."""
+        items, k = (*args, kwargs.get("k"))[:2] if args else (None, None)
+        is_known = kwargs.keys() <= {"k"} and len(args) + len(kwargs) == 2 and type(k) is int and self._may_draw_from(items)
+        if not is_known or not 0 <= k <= len(items):
+            return self._refused(method, args, kwargs)
+        return _items_of(items, self._positions("sample", len(items), k))
+
+    def _choices(self, method, args, kwargs):
+        """Return `generator.choices(items, weights, k=k)`."""
+        items = args[0] if args else None
+        names = dict(zip(("weights", "cum_weights"), args[1:])) | kwargs
+        named = {name: _operand(x) for name, x in names.items()}
+        is_known = len(args) < 3 and named.keys() <= {"weights", "cum_weights", "k"} and all(map(_may_repeat, named.values()))
+        if not is_known or not items or not self._may_draw_from(items):
+            return self._refused(method, args, kwargs)
+        return _items_of(items, self._positions("choices", len(items), **named))
+
+    def _shuffle(self, method, args, kwargs):
+        """Do `generator.shuffle(items)`."""
+        items, = args if len(args) == 1 and not kwargs else (None,)
+        if type(items) is not list or not self._may_draw_from(items):
+            return self._refused(method, args, kwargs)
+        items[:] = _items_of(items, self._positions("shuffle", len(items)))
+        return None
+
+    _OF_ITEMS = {vars(random.Random)[name]: how for name, how in (
+        ("choice", _choice), ("sample", _sample), ("choices", _choices), ("shuffle", _shuffle))}
 
     def _may_defer(self) -> bool:
         """Return whether code takes a lazy scalar. One that a checkpoint saves, its second run would not save again."""
@@ -196,6 +243,41 @@ class _Draw:
     def _say(self, method, what):
         name = f"{type(self._generator).__module__}.{type(self._generator).__qualname__}.{method.__name__}"
         self._recorder.tracker.status.refuse(f"it calls {name}{what}, whose result changes from call to call; {_ADVICE}")
+
+
+def _positions(generator, method, below, args, named):
+    """Return what a method gives for the numbers below a count, or the order into which it brings them."""
+    numbers = list(range(below)) if method.__name__ == "shuffle" else range(below)
+    found = method(generator, numbers, *args, **dict(named))
+    return np.array(numbers if found is None else found, np.int64)
+
+
+def _items_of(items, positions) -> list:
+    """Return the items at lazy positions: those of a range are numbers, and each position in a list makes a path of its own."""
+    if type(items) is range:
+        return [items.start + items.step * at if (items.start, items.step) != (0, 1) else at for at in positions]
+    return [items[forced(at)] for at in positions]
+
+
+def _operand(x):
+    """Return an operand with which each call draws: a list, whose content counts, as a tuple."""
+    return tuple(map(_operand, x)) if type(x) in (list, tuple) else _plain(x)
+
+
+def _may_repeat(x) -> bool:
+    """Return whether each call can draw with an operand."""
+    if type(x) is tuple:
+        return all(map(_may_repeat, x))
+    if isinstance(x, (np.dtype, type)):     # `dtype=`
+        return x in (bool, int, float) or isinstance(x, np.dtype) or issubclass(x, np.generic)
+    return type(x) in _OPERANDS and not (type(x) is int and abs(x) >= LIMIT)
+
+
+def _array(recorder, call: HostNumber, value) -> Tensor:
+    """Enter an array as an input, and return its tensor."""
+    t: Tensor = wrap(call.array(value).copy())
+    recorder.inputs.enter(t, Source("number", call))
+    return t
 
 
 def _plain(x):

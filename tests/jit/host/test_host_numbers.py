@@ -5,6 +5,7 @@ import itertools
 import random
 import time
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -292,11 +293,78 @@ def test_the_items_of_a_choice_may_change():
     assert run(jit.trace) == run(lambda f: f)
 
 
-REFUSED = {"an array": "np.random.rand(3)", "a size": "random.sample(range(3), 2)", "a shuffle": "random.shuffle(items)",
+OF_NUMPY = ["normal(size=3)", "normal(size=(2, 3))", "uniform(0, 1, 3)", "permutation(3)", "permutation([2.5, 1.5, 0.5])",
+            "choice(5)", "choice(5, 3)", "choice([0.5, 1.5, 2.5], 3, p=[0.2, 0.3, 0.5])", "choice(3, size=3, replace=False)",
+            "poisson(3, size=3)", "standard_normal(3)"]
+OF_PYTHON = ["sample(range(5), 3)", "sample([1.5, 2.5, 3.5], 2)", "sample('abc', k=2)", "choices(range(1, 9, 2), k=3)",
+             "choices([1.5, 2.5], weights=[1, 2], k=2)", "choices((1.5, 2.5))", "shuffle(items)", "sample(range(3), 0)"]
+ARRAYS = [f"{way}.{call}" for way, calls in {
+    "np.random": [*OF_NUMPY, "rand(3)", "randint(0, 3, size=3)", "randint(5, size=(2, 3), dtype='int32')", "random(3)"],
+    "legacy": OF_NUMPY, "world.modern": [*OF_NUMPY, "integers(0, 3, size=3)", "integers(2, size=3, dtype=bool)"],
+    "random": OF_PYTHON, "world.python": OF_PYTHON}.items() for call in calls]
+USES_OF_ARRAYS = {
+    "a tensor": "return x * ingot.tensor([float(ord(e)) if isinstance(e, str) else float(e) for e in each(v)]).sum()",
+    "converted": "return x + ingot.as_tensor(v).sum() if isinstance(v, np.ndarray) else x * len(each(v))",
+    "a result": "return x * 2, v",
+    "kept": "world.log.append(each(v)); return x * 2",
+    "an index": "return x[[int(abs(e)) % 4 for e in each(v) if not isinstance(e, str)]]",
+    "changed": "if isinstance(v, np.ndarray) and v.ndim and v.dtype != bool:\n        v *= 2\n        v[..., 0] = 1\n"
+               "    return x * float(np.sum(v)) if isinstance(v, np.ndarray) else x",
+    "another draw": "return x * random.random() + np.random.rand(), each(v), random.sample(range(9), 2)",
+    "a branch": "e = (each(v) or [0])[0]\n    return x + 1 if str(e) < '1' else x * 2",
+}
+
+
+def each(v):
+    if isinstance(v, int | float):
+        return [v]
+    return np.asarray(v).reshape(-1).tolist() if isinstance(v, np.ndarray | np.generic) else list(v or ())
+
+
+@pytest.mark.drawn(60)
+@pytest.mark.parametrize("wrap", [jit.trace, ingot.compile])
+@pytest.mark.parametrize("use", USES_OF_ARRAYS)
+@pytest.mark.parametrize("call", ARRAYS)
+def test_calls_draw_arrays_and_samples_as_eager_calls_do(call, use, wrap):
+    def run(wrap):
+        world, _ = program("random.random()", "return x", "")
+        space = {"__name__": "drawing", "random": random, "np": np, "world": world, "legacy": world.legacy, "ingot": ingot,
+                 "each": each}
+        exec(f"def fn(x):\n    items = [1.5, 2.5, 3.5, 4.5]\n    v = {call}\n    v = items if v is None else v\n"
+             f"    {USES_OF_ARRAYS[use]}\n", space)
+        fn, seen = wrap(space["fn"]), []
+        for i in range(12):
+            result = fn(ingot.arange(4.0) + i)
+            result = [shown(v) for v in (result if isinstance(result, tuple) else (result,))]
+            seen.append((result, states(world), repr(world.log)))
+        return seen
+
+    with warnings.catch_warnings(action="ignore"):
+        assert run(wrap) == run(lambda f: f)
+
+
+def shown(v):
+    return v.tolist() if isinstance(v, ingot.Tensor) else (type(v), getattr(v, "dtype", None), repr(v))
+
+
+def test_samples_of_a_range_are_numbers_of_one_recording():
+    def fn(x):
+        a, b = random.sample(range(0, 40, 4), 2)
+        return x * a + b, random.choices(range(5), k=3)
+
+    random.seed(3)
+    eager = [(y.tolist(), v) for y, v in [fn(ingot.ones(2)) for _ in range(9)]]
+    random.seed(3)
+    traced = jit.trace(fn)
+    assert [(y.tolist(), v) for y, v in [traced(ingot.ones(2)) for _ in range(9)]] == eager
+    assert traced.stats()["compiles"] == 1
+
+
+REFUSED = {"a shuffle of numpy's": "np.random.shuffle(items)", "bytes": "np.random.bytes(3)",
+           "a sample of bytes": "random.sample(bytearray(b'abc'), 1)", "an array as an operand": "np.random.normal(array)",
            "bits that no number holds": "random.getrandbits(80)", "the state": "random.setstate(state)",
            "a class of the user's": "mine.random()", "the system": "system.random()",
-           "an array of a Generator": "modern.normal(size=2)",
-           "a choice among keys": "random.choice({0: 1, 1: 2})"}
+           "a choice among keys": "random.choice({0: 1, 1: 2})", "a sample by the system": "system.sample(items, 1)"}
 
 
 @pytest.mark.parametrize("row", REFUSED)
@@ -305,7 +373,7 @@ def test_refused_draws(row):
         pass
 
     space = {"__name__": "drawing", "random": random, "np": np, "items": [1, 2, 3], "state": random.getstate(), "mine": Mine(1),
-             "system": random.SystemRandom(), "modern": np.random.default_rng(0)}
+             "system": random.SystemRandom(), "array": np.ones(2)}
     exec(compile(f"def fn(x):\n    v = {REFUSED[row]}\n    return x\n", "<drawing>", "exec"), space)
     with pytest.raises(jit.TraceError, match=r"random|changes"):
         jit.trace(space["fn"])(ingot.ones(2))

@@ -359,10 +359,10 @@ REFUSED = {
     "reads a device": lambda path: open(os.devnull, "rb").close(),
     "loads": lambda path: ingot.load(path),
     "asks the user": lambda path: input(),
-    "random.Random": lambda path: OUTSIDE.choices([1, 2]),
-    "random.shuffle": lambda path: random.shuffle([1, 2]),
+    "random.Random": lambda path: OUTSIDE.getrandbits(80),
+    "numpy.random.shuffle": lambda path: np.random.shuffle([1, 2]),
     "SystemRandom": lambda path: random.SystemRandom().randrange(3),
-    "RandomState": lambda path: LEGACY.rand(2),
+    "RandomState": lambda path: LEGACY.bytes(2),
 }
 
 
