@@ -120,7 +120,8 @@ class OutsideIterators:
     def refuse(self, text, place=""):
         """Refuse the call, since it moves on an iterator."""
         where = f", at {place}" if place else ""
-        self._status.refuse(f"it moves on {text}, an iterator that lives outside of it{where}; pass the value as an argument")
+        self._status.refuse(f"it moves on {text}, an iterator that lives outside of it{where}; pass the value as an "
+                            "argument, or take it in a function that is marked with jit.host and returns it as a tensor")
 
     def runs(self, frame):
         """Refuse the call if a frame that starts, or goes on, is one of a generator from outside."""

@@ -4,6 +4,7 @@ import csv
 import functools
 import io
 import itertools
+import queue
 import re
 from collections import deque
 
@@ -78,3 +79,45 @@ def test_hooks_in_c_that_move_an_iterator(make, where):
 
     with pytest.raises(jit.TraceError, match=r"an iterator that lives outside|changes an object"):
         jit.trace(step)(ingot.ones(3))
+
+
+def put(numbers):
+    """Return a queue that holds numbers."""
+    found = queue.SimpleQueue()
+    for n in numbers:
+        found.put(n)
+    return found
+
+
+NUMBERS = [1.0, 2.5, 3.0, 4.0, 5.5, 6.0]
+TAKEN = {       # what takes a number out of something from outside, for each object that it is made of
+    "list": lambda: iter(NUMBERS).__next__, "generator": lambda: (n for n in NUMBERS).__next__,
+    "enumerate": lambda: functools.partial(next, enumerate(NUMBERS)),
+    "zip": lambda: functools.partial(next, zip(NUMBERS, NUMBERS)),
+    "map": lambda: functools.partial(next, map(abs, NUMBERS)), "queue": lambda: put(NUMBERS).get_nowait,
+    "DataLoader": lambda: iter(DataLoader(NUMBERS)).__next__,
+    "parameters": lambda: functools.partial(next, ingot.nn.Linear(2, 2).requires_grad_(False).parameters()),
+}
+
+
+@pytest.mark.parametrize("wrap", [jit.trace, ingot.compile])
+@pytest.mark.parametrize("row", TAKEN)
+def test_a_host_function_takes_values_of_iterators(row, wrap):
+    """The way out that the error names: each value is used once, and the end comes as in eager code."""
+    def run(wrap):
+        ingot.manual_seed(0)
+        taken, step = TAKEN[row](), jit.host(lambda: ingot.as_tensor(taken()))
+
+        def fn(x):
+            y = x * step().sum()
+            return y + 1 if y.sum() > 9 else y - step().sum()
+
+        fn, results = wrap(fn), []
+        for _ in range(9):
+            try:
+                results.append(fn(ingot.ones(2)).tolist())
+            except Exception as error:
+                results.append(type(error))
+        return results
+
+    assert run(wrap) == run(lambda fn: fn)
