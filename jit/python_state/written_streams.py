@@ -85,7 +85,8 @@ class WrittenStreams:
         """Return (rule, stream, name of the method, text) of a call of a method that writes, with operands or with unknown ones
         (None). By `PURE` the method itself goes on."""
         bound: list = [function.__self__] if type(function) is types.MethodType else []
-        receiver, *values = [*bound, *(args or [None])]
+        operands: list = [*bound, *(args or ())] or [None]
+        receiver, *values = operands
         method = _stand_ins[id(getattr(function, "__func__", function))]
         stream, kind, name = stream_of(receiver), type(receiver), method.__name__
         text, is_outside = f"{public_module(kind.__module__)}.{kind.__qualname__}.{name}", self._is_outside(stream, receiver)
