@@ -11,6 +11,7 @@ from holder_programs import PRELUDE, program
 from ingot import jit
 from state_holders import CLASSES, HOLDERS, PATHS
 
+pytestmark = pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 CHANGES = [(name, change) for name, holder in HOLDERS.items() for change in holder.changes]
 # Changes that the function itself makes, besides those whose result depends on the garbage collector or the clock.
 WRITES = [(name, change) for name, change in CHANGES if change != "pass" and name not in (

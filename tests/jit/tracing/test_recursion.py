@@ -62,6 +62,7 @@ def test_endless_recursion_is_an_error_of_the_user_that_leaves_the_limit():
         assert sys.getrecursionlimit() == limit
 
 
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 def test_code_finds_and_sets_the_limit_as_eager_code_does():
     limit, limits = sys.getrecursionlimit(), []
 

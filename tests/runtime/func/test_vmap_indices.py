@@ -30,6 +30,7 @@ NO_INDICES = {      # operators that refuse floating point instead of integers, 
     **dict.fromkeys(["bernoulli_mask", "binomial", "dropped_attention", "dropped_attention_grad", "mask_below", "normal",
                      "permutation", "poisson", "randint", "standard_gamma", "uniform"], "the integers are a random key"),
     **dict.fromkeys(["conv_int8", "depthwise_int8", "linear_int8", "recurrent_int8"], "8-bit numbers"),
+    **dict.fromkeys(["linear_stored", "unpack_weight"], "bytes of weights in blocks"),
     **dict.fromkeys(["from_bytes", "int_sum"], "the integers are values"),
     "in_range": "the bounds are its parameters", "row_scale": "it counts equal integers, whatever they are",
 }
