@@ -382,7 +382,7 @@ def names_of(x) -> frozenset:
 
 def _real(plain, x, y, flipped=False):
     """Return an operation whose float result is an expression, computed again at each call."""
-    if isinstance(y, (int, float)) and is_python_class(type(y)):       # which may compute in its own way
+    if issubclass(type(y), (int, float)) and is_python_class(type(y)):       # which may compute in its own way
         return plain(y, pinned(x)) if flipped else plain(pinned(x), y)
     if not (is_symbol(y) or type(y) in (int, float, bool) or isinstance(y, (np.integer, np.floating))):
         return NotImplemented

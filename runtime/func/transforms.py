@@ -193,7 +193,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         outs = plain(*inputs.args)
         if strict:
             _check_dependent(outs, inputs.sources)
-        inputs.follow((*outs, *given))
+        inputs.follow(outs)
         create = inputs.create_graph or any(t.requires_grad for t in given)
         found = functional._transposed(outs, inputs.sources, given, create, False, "jvp", along=True)
     value = inputs.finished(results[0])

@@ -28,7 +28,6 @@ NOT_ASKED_IN_A_CHILD = {
     "runtime/distributed/checkpoint/saving.py": "an event of a save, which the child forgets",
     "runtime/distributed/engines/mpi_progress.py": "an event of a thread that no child has; MPI does not survive a fork",
     "runtime/distributed/engines/tcp_engine.py": "a queue of one admission, whose threads no child has",
-    "runtime/distributed/stores/store_service.py": "a count of the server's threads, which no child has",
     "runtime/data/worker_loop.py": "a queue of a worker process, made after its fork",
 }
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -39,6 +39,9 @@ CONSTANT = {
     **{("lobpcg", parameter): "steers or watches the iteration" for parameter in (
         "ortho_bparams", "ortho_fparams", "ortho_iparams", "tracker")},
     ("segment_reduce", "indices"): "PyTorch refuses it",
+    **{(f"nn.functional.{name}_", parameter): "rows of the function that it calls, without _, give it" for name, parameter in (
+        ("celu", "alpha"), ("elu", "alpha"), ("hardtanh", "max_val"), ("hardtanh", "min_val"),
+        ("leaky_relu", "negative_slope"), ("threshold", "threshold"), ("threshold", "value"))},
     ("nn.Transformer", "custom_decoder"): "a module of the user's",
     ("nn.Transformer", "custom_encoder"): "a module of the user's",
     ("nn.TransformerEncoder", "enable_nested_tensor"): "chooses a faster way",

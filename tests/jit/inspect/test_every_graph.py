@@ -21,7 +21,7 @@ from random_programs import RandomProgram
 F = nn.functional
 ROOT = Path(ingot.__file__).parent
 EXAMPLES = ("actor_critic", "dcgan", "gpt", "graph_network", "language_model", "mnist_cnn", "resnet", "sentence_pairs",
-            "style_transfer", "super_resolution", "time_series", "vae")
+            "style_transfer", "super_resolution", "text_generation", "time_series", "vae")
 PASSES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "passes").rglob("test_*.py"))
 PROCESSES = {"import", "chain_compile", "peak_memory"}     # workloads that trace in processes of their own
 WORKLOADS = [f"{g}/{w}" for g, w in groups.chosen([]) if g not in ("gpu", "distributed", "loading") and w not in PROCESSES]

@@ -75,7 +75,8 @@ def test_a_batch_at_once_is_its_samples_one_by_one(name):
                 assert one.shape == other.shape and one.dtype == other.dtype, (name, held, sample.params)
                 if name not in SIGNS_ARE_FREE:
                     both = [np.asarray(x, np.complex128) for x in (one, other)]
-                    assert np.allclose(*both, rtol=2e-4, atol=2e-4, equal_nan=True), (name, held, sample.params)
+                    bound = 1e-5 * sample.tol if name == "linear_stored" else 2e-4     # (few rows are rounded, many are not)
+                    assert np.allclose(*both, rtol=2e-4, atol=bound, equal_nan=True), (name, held, sample.params)
             compared += 1
     assert compared
 

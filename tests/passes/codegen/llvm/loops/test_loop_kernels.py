@@ -97,7 +97,8 @@ def test_casts(source, level):
         got = np.zeros(67, target.np)
         run(k.build(), [values, got], level, n=67)
         with np.errstate(all="ignore"):
-            want = values.astype(target.np)
+            # (ml_dtypes casts negative numbers to unsigned ones as it likes, by its version)
+            want = (values.astype(np.float32) if source is dt.bfloat16 else values).astype(target.np)
         assert same(got, want), f"{source} to {target} on {level}: {values[got != want][:3]} gave {got[got != want][:3]}"
 
 
