@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ir.interrupts import raise_interrupt
+from ...ir.registry import Registry
 from ...runtime.core.tensor import Tensor
 from ...runtime.state.mode import tls
 from ..errors.errors import RecordingStatus
@@ -35,7 +36,7 @@ MEMORY = (io.StringIO, io.BytesIO)
 STREAMS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom, *MEMORY)
 _PLAIN = (str, bytes, int, float, bool, type(None), Tensor, Text)       # values whose text no user code makes
 _GIVE_COUNTS = frozenset(("write", "writerow", "writerows"))
-_stand_ins: dict = {}       # id of a stand-in -> the original
+_stand_ins: dict = Registry()       # id of a stand-in -> the original
 _last = threading.local()       # `result` of the last write of the thread
 
 
@@ -56,9 +57,14 @@ def _writer() -> Any:
     return getattr(sys.modules.get("_csv"), "Writer", None)
 
 
+def _unbound(function):
+    """Return the function of a method. No code of the user's runs, as it may where an object is called."""
+    return function.__func__ if type(function) is types.MethodType else function
+
+
 def writes(function) -> bool:
     """Return whether a function is one of these stand-ins, perhaps bound to a stream."""
-    return id(getattr(function, "__func__", function)) in _stand_ins
+    return id(_unbound(function)) in _stand_ins
 
 
 def is_printed_to(stream) -> bool:
@@ -87,7 +93,7 @@ class WrittenStreams:
         bound: list = [function.__self__] if type(function) is types.MethodType else []
         operands: list = [*bound, *(args or ())] or [None]
         receiver, *values = operands
-        method = _stand_ins[id(getattr(function, "__func__", function))]
+        method = _stand_ins[id(_unbound(function))]
         stream, kind, name = stream_of(receiver), type(receiver), method.__name__
         text, is_outside = f"{public_module(kind.__module__)}.{kind.__qualname__}.{name}", self._is_outside(stream, receiver)
         if name != "flush" and is_printed_to(stream):

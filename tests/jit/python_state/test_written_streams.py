@@ -146,7 +146,8 @@ def test_each_call_writes_as_eager_code_does(stream, write, beside, between, tmp
         else:
             traced, fn = life(stream, write, beside, between, jit.trace, folders[1])
             assert traced == eager
-            if between == "nothing" and beside in ("nothing", "prints") and write not in PLAIN:
+            # (a stream in memory counts by its content where the function may go on after an error)
+            if between == "nothing" and beside in ("nothing", "prints") and write not in (*PLAIN, *REFUSED):
                 assert fn.stats()["compiles"] <= 3
         assert life(stream, write, beside, between, ingot.compile, folders[2])[0] == eager
 
