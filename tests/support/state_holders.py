@@ -463,7 +463,7 @@ HOLDERS = {
         "float(o.qsize())",
         ("o.get()", "o.put(v)")),
     "Queue get": Holder(
-        "(lambda q: [q.put(w) for w in (2.0, 3.0, 4.0, 5.0, 6.0, 7.0)] and q)(queue.SimpleQueue())",
+        "(lambda q: [q.put(w / 2) for w in range(4, 40)] and q)(queue.SimpleQueue())",
         "o.get()",
         ("o.put(v)",)),
     "Event": Holder("threading.Event()", "float(o.is_set())", ("o.set()", "o.clear()")),
