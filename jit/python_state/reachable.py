@@ -153,7 +153,7 @@ class Reachable:
         attributes = dict(self._attributes_before(m))
         for name in names & attributes.keys():
             text, value = f"{type(m).__name__}.{name}", attributes[name]
-            if not (is_plain(value) or is_a(value, (Tensor, Module))):
+            if not (is_plain(value) or is_a(value, Tensor)):
                 self.walk(text, value)
             if has_content(value):
                 self._reads.add_attribute(type(m).__name__, m, name, value)

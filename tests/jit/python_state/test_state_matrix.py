@@ -142,9 +142,8 @@ def run(drawn, wrap) -> tuple:
     return results, space["f"]
 
 
-# Known to be stale, each one example of a class that is still open.
-STALE = {482: "the code of a function that a class holds, which is replaced behind another change",
-         1241: "the flags of an array in a module that a module holds as a plain attribute"}
+# Known to be stale, one example of a class that is still open.
+STALE = {482: "the code of a function that a class holds, which is replaced behind another change"}
 
 
 @pytest.mark.drawn(80)
