@@ -81,9 +81,12 @@ def gives_numbers(function, args) -> bool:
 
 
 def draws_by(generator) -> bool:
-    """Return whether draws from a generator can be repeated: code of users, and the operating system, may give anything."""
+    """Return whether draws from a generator can be repeated: code of users, and the operating system, may give anything. So may
+    a method that an attribute of the generator hides."""
     numpy = sys.modules.get("numpy.random")
-    return type(generator) in (random.Random, getattr(numpy, "RandomState", None), getattr(numpy, "Generator", None))
+    if type(generator) is random.Random:
+        return vars(generator).keys() <= {"gauss_next"}
+    return type(generator) in (getattr(numpy, "RandomState", None), getattr(numpy, "Generator", None))
 
 
 def _recording(frame) -> Any:
