@@ -379,8 +379,7 @@ class ReadLog:
 
     def add_library(self, text, value):
         """Guard the content of an object of the standard library, whose code is not tracked."""
-        owner = getattr(value, "__self__", value) if is_a(value, (types.BuiltinMethodType, types.MethodType)) else value
-        self._add_content(text, owner, held_by(owner))
+        self._add_content(text, value, held_by(value))
 
     def _add_content(self, text, owner, content):
         if content is not None:
