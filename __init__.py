@@ -4,9 +4,9 @@ import importlib as _importlib
 import sys as _sys
 
 from . import paths as _paths
-from .ir import shown_errors as _shown_errors
 from .ir.doors import door as _door
 from .ir.dtype import ALL as _DTYPES
+from .ir.error_texts import shown_errors as _shown_errors
 from .ir.errors import IngotError as IngotError
 from .ir.suggestions import unknown_name as _unknown_name
 from .ir.version import VERSION as _VERSION

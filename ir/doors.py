@@ -9,7 +9,7 @@ is raised.
 
 The interpreter compiles the handler, so its instructions are those of this version. Generators have no door: they run in the
 frame of the loop that calls them. A Python newer than `_LAST_KNOWN`, whose exception tables were not checked, gets no doors.
-Tracebacks are then shortened where they are shown (`ir/shown_errors.py`).
+Tracebacks are then shortened where they are shown (`ir/error_texts/shown_errors.py`).
 """
 
 import dis

@@ -1,8 +1,8 @@
 """Tracebacks without frames of ingot: the last line is the user's.
 
 An exception drops ingot's frames, and those of libraries below, when it leaves ingot: `left` runs at each door
-(`ir/doors.py`). All else is shortened where it is shown (`ir/shown_errors.py`). Frames of the user between stay: a `forward`
-that a module calls, a hook, a dataset, a traced function. `INGOT_TRACEBACK=full` keeps all frames.
+(`ir/doors.py`). All else is shortened where it is shown (`ir/error_texts/shown_errors.py`). Frames of the user between stay: a
+`forward` that a module calls, a hook, a dataset, a traced function. `INGOT_TRACEBACK=full` keeps all frames.
 
 The class, the attributes and the identity of an exception stay. An error that ingot did not raise on purpose is a bug, or a
 check of an argument is missing. A note then names the line of ingot.

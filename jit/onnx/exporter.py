@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...ir import dtype as dt
 from ...ir.blocks import Block, block
-from ...ir.call_errors import explained
+from ...ir.error_texts.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import Scope

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.call_errors import explained
+from ...ir.error_texts.call_errors import explained
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError, ShapeError
 from ...ir.interrupts import raise_interrupt
 from ...runtime.core.tensor import Tensor, wrap

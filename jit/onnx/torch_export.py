@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
-from ...ir.call_errors import explained
+from ...ir.error_texts.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...runtime.nn.base.module import Module
 from ..exporting.program.dynamic_shapes import named

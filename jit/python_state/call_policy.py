@@ -77,8 +77,8 @@ from .call_rules import (
 from .chain_reads import ChainReads
 from .drawn_numbers import gives_numbers
 from .frames_apart import FramesApart
+from .functions_of_libraries import LibraryFunctions
 from .iterators import is_file, is_library_iterator
-from .library_functions import LibraryFunctions
 from .number_kinds import NumberKinds
 from .reachable import Reachable
 from .read_log import IN_TEXTS

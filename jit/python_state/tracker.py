@@ -54,8 +54,8 @@ from .call_policy import CallPolicy, ContextVariables, is_switch
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import FINALISES, LOADS
+from .functions_of_libraries import observer_of
 from .iterators import OutsideIterators
-from .library_functions import observer_of
 from .reachable import Reachable
 from .read_log import IN_TEXTS, ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle

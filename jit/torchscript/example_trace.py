@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from ...ir.call_errors import explained
+from ...ir.error_texts.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.lazy import lazy
 from ...runtime.core.tensor import Tensor

@@ -5,7 +5,7 @@ import warnings
 
 from ...ir import config
 from ...ir.blocks import Block
-from ...ir.call_errors import explained
+from ...ir.error_texts.call_errors import explained
 from ...ir.errors import ArgumentError
 from ...ir.suggestions import unknown_choice
 from ...ir.tracebacks import user_level as _user_level

@@ -13,7 +13,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ...ir.call_errors import explained
+from ...ir.error_texts.call_errors import explained
 from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import LEAST
 from ..errors.errors import TraceError, at

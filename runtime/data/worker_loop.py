@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy
 
+from ...ir.error_texts.shown_errors import text_for_parent
 from ...ir.errors import IngotError
-from ...ir.shown_errors import text_for_parent
 from ..cpu.calls.pool import set_num_threads
 from ..state.switches import question
 from .collate import Memory

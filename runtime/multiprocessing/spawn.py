@@ -8,8 +8,8 @@ import signal
 import tempfile
 import traceback
 
+from ...ir.error_texts.shown_errors import shortened
 from ...ir.errors import ArgumentError, IngotError
-from ...ir.shown_errors import shortened
 from ..state.forks import check_start_method
 
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",

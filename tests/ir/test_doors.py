@@ -18,7 +18,7 @@ from ingot import paths
 from ingot.ir import doors
 from ingot.ir.doors import door, with_door
 from ingot.ir.tracebacks import is_own_module
-from ingot.jit.python_state import library_functions
+from ingot.jit.python_state import functions_of_libraries
 from ingot.jit.recorder import record
 from ingot.jit.side_effects import unread_texts, writes
 from ingot.runtime.state import mode
@@ -163,11 +163,11 @@ def test_every_public_function_has_a_door():
     # The tracer knows these functions by their code, which must not change after it was loaded.
     assert record._CALL is ingot.nn.Module.__call__.__code__
     assert writes._SETS_MODE is ingot.nn.Module.train.__code__
-    assert library_functions._APPLY is ingot.autograd.Function.apply.__func__.__code__
-    assert library_functions._FORWARD is importlib.import_module("ingot.autograd.function").run_forward.__code__
-    assert library_functions._HASH is ingot.Tensor.__hash__.__code__
+    assert functions_of_libraries._APPLY is ingot.autograd.Function.apply.__func__.__code__
+    assert functions_of_libraries._FORWARD is importlib.import_module("ingot.autograd.function").run_forward.__code__
+    assert functions_of_libraries._HASH is ingot.Tensor.__hash__.__code__
     set_dtype = ingot.set_default_dtype
-    assert getattr(set_dtype, "_asks_for", set_dtype).__code__ in library_functions._MODE_SETTERS
-    assert ingot.no_grad.__enter__.__code__ in library_functions._MODE_SETTERS
+    assert getattr(set_dtype, "_asks_for", set_dtype).__code__ in functions_of_libraries._MODE_SETTERS
+    assert ingot.no_grad.__enter__.__code__ in functions_of_libraries._MODE_SETTERS
     assert ingot.amp.GradScaler.get_scale.__code__ in mode.HANDING_READERS
     assert ingot.Size.__repr__.__code__ in unread_texts._WRITERS

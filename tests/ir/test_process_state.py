@@ -47,7 +47,7 @@ STAYS = {           # changes that nothing takes back, or that are put back in a
     "cli/generate.py run": "a program that runs to its end",
     "jit/exporting/file/cross_compile.py main": "a process of its own",
     "jit/python_state/ambient_state.py _locale": "asks alone",
-    "ir/shown_errors.py install": "once, as ingot is imported",
+    "ir/error_texts/shown_errors.py install": "once, as ingot is imported",
 }
 MODE = {"anomaly", "autocast", "batched", "grad", "inference", "observer", "recorder", "saved_hooks", "sizes", "special"}
 

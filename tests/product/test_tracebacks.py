@@ -26,8 +26,8 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir import config
+from ingot.ir.error_texts.shown_errors import _show_of_thread, shortened
 from ingot.ir.errors import IngotError, ShapeError
-from ingot.ir.shown_errors import _show_of_thread, shortened
 from ingot.ir.tracebacks import entries_of, is_own
 from ingot.nn import functional as F
 from ingot.runtime.state.messages import warn

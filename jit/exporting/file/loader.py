@@ -1,6 +1,6 @@
 """`load`: open an `.ingot` file on the CPU or on a GPU."""
 
-from ....ir.call_errors import explained
+from ....ir.error_texts.call_errors import explained
 from ....ir.lazy import lazy
 from ....runtime.core.device import CPU, Device
 from . import archive

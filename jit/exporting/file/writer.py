@@ -17,7 +17,7 @@ import numpy as np
 
 from ....ir import target as targets_
 from ....ir.cached_property import cached_property
-from ....ir.call_errors import explained
+from ....ir.error_texts.call_errors import explained
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Graph
 from ....ir.graph.printer import format_line

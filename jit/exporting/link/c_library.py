@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir import target as targets
-from ....ir.call_errors import explained
+from ....ir.error_texts.call_errors import explained
 from ....ir.errors import ArgumentError
 from ....ir.target import Target
 from ....ir.version import VERSION

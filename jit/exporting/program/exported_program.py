@@ -6,8 +6,8 @@ import tempfile
 from types import SimpleNamespace
 from typing import Any
 
-from ....ir.call_errors import explained
 from ....ir.draw.tables import html_text, shortened
+from ....ir.error_texts.call_errors import explained
 from ....ir.errors import ArgumentError, DTypeError
 from ....passes.simplify.decompose import decompose
 from ....runtime.pytree.pytree import register_dataclass

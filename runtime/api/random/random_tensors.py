@@ -6,6 +6,7 @@ from inspect import signature
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.error_texts.refused_calls import unknown_keyword
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.opdef.aval import broadcast_shapes, integers, one_integer
 from ....ir.ops.core import elementwise as ew
@@ -15,7 +16,6 @@ from ....ir.ops.core.scan import cumsum
 from ....ir.ops.core.shape import expand, full
 from ....ir.ops.index.sort import arg_topk, argsort, searchsorted
 from ....ir.ops.math import gamma as gm
-from ....ir.refused_calls import unknown_keyword
 from ....ir.symbols.substitute import as_float, as_int
 from ...autograd.missing_rules import without_rule
 from ...core import random as streams

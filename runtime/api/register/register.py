@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ....ir.call_errors import explain_call, explain_constructors
 from ....ir.doors import Leaving, door
 from ....ir.dtype import FLOAT_CHARS, can_cast
+from ....ir.error_texts.call_errors import explain_call, explain_constructors
+from ....ir.error_texts.refused_calls import METHODS_OF, name_in_program, unknown_keyword
 from ....ir.errors import (
     ArgumentError,
     DimError,
@@ -26,7 +27,6 @@ from ....ir.errors import (
     kind_of,
 )
 from ....ir.opdef.op import OPS, Composite
-from ....ir.refused_calls import METHODS_OF, name_in_program, unknown_keyword
 from ....ir.tracebacks import ARGUMENT_ERRORS, is_own_module
 from ...core.inplace import computed_into, is_small, overwrite
 from ...core.node import rescue_operands_between
@@ -245,7 +245,7 @@ def _call_of(code, values: dict) -> tuple[str, dict, dict]:
 
 
 # Variables of wrappers with the function: here and in `ir/blocks.py`, in `contextlib`, in `torch_function`, in
-# `ir/call_errors.py`.
+# `ir/error_texts/call_errors.py`.
 _WRAPPED = "fn", "func", "plain", "init"
 _OF_TENSORS = "input", "tensor", "self", "x", "A"         # first parameters that take a tensor alone
 ARGUMENT_ERRORS.append(argument_error)

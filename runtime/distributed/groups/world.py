@@ -7,7 +7,7 @@ from multiprocessing import util
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ....ir import shown_errors
+from ....ir.error_texts import shown_errors
 from ....ir.errors import ArgumentError
 from ....ir.lazy import lazy
 from ....ir.requirements import install_extra

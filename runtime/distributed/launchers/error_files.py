@@ -8,7 +8,7 @@ import traceback
 from functools import wraps
 from typing import NamedTuple
 
-from ....ir.shown_errors import UNCAUGHT, shortened
+from ....ir.error_texts.shown_errors import UNCAUGHT, shortened
 from ..stores.distributed_errors import DistError
 
 __all__ = ["record"]

@@ -4,8 +4,8 @@ from inspect import signature
 from typing import Any
 
 from ....ir import dtype as dt
+from ....ir.error_texts.refused_calls import unknown_keyword
 from ....ir.errors import DTypeError
-from ....ir.refused_calls import unknown_keyword
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 

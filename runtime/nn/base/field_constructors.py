@@ -3,7 +3,7 @@
 from inspect import Parameter, Signature
 from typing import Any
 
-from ....ir.call_errors import call_error
+from ....ir.error_texts.call_errors import call_error
 
 REQUIRED = Parameter.empty      # the default of a required argument
 

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from ....ir.call_errors import explain_call
+from ....ir.error_texts.call_errors import explain_call
 from ....ir.errors import DTypeError, IngotError, NoTensorError
 from .module_path import locate
 

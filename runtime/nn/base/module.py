@@ -3,8 +3,8 @@
 from types import FunctionType
 
 from ....ir.doors import door_of_getattr, give_methods_doors
+from ....ir.error_texts.refused_calls import call_error
 from ....ir.errors import ArgumentError, DTypeError, IngotError, kind_of
-from ....ir.refused_calls import call_error
 from ...api.register.register import FUNCTIONS
 from ...core.tensor import Tensor
 from ...foreach import lists

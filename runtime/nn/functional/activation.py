@@ -3,12 +3,12 @@
 from inspect import signature
 
 from ....ir import dtype as dt
+from ....ir.error_texts.refused_calls import unknown_keyword
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.nn import activations as ops
 from ....ir.ops.nn import gated_units
-from ....ir.refused_calls import unknown_keyword
 from ....ir.suggestions import unknown_choice
 from ....ir.symbols.substitute import as_float
 from ...api.math.clamp import clamp

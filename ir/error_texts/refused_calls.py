@@ -14,8 +14,8 @@ import sys
 import types
 from typing import Any
 
-from .suggestions import did_you_mean
-from .tracebacks import TEXTS, entries_of, is_own, is_own_module, is_user, outer_frame
+from ..suggestions import did_you_mean
+from ..tracebacks import TEXTS, entries_of, is_own, is_own_module, is_user, outer_frame
 
 _PACKAGE = __name__.partition(".")[0]
 _WIDTH = 120        # characters of a signature before its last parameters are left out

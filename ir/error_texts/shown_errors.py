@@ -2,7 +2,7 @@
 
 Doors (`ir/doors.py`) shorten what leaves public functions. The functions here shorten all else, for as long as it is shown.
 Debuggers that look at the error afterwards have all frames. The module `traceback` writes what `logging`, asyncio and pytest
-show, so it explains calls that Python refused (`ir/refused_calls.py`) as well.
+show, so it explains calls that Python refused (`ir/error_texts/refused_calls.py`) as well.
 """
 
 import io
@@ -13,10 +13,10 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 from functools import partial, wraps
 from typing import Any
 
-from .config import current
-from .errors import IngotError
+from ..config import current
+from ..errors import IngotError
+from ..tracebacks import FULL, chain_of, entries_of, is_own, is_user, shorten, users_part
 from .refused_calls import explain_refusal
-from .tracebacks import FULL, chain_of, entries_of, is_own, is_user, shorten, users_part
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 The caller in ingot explains the error: a wrapper which the call needs for other reasons, or `explained_init` around the
 `__init__` of public classes. So the text is right for code that catches the error, too. Calls that no frame of ingot sees are
-explained later (`ir/refused_calls.py`).
+explained later (`ir/error_texts/refused_calls.py`).
 """
 
 import inspect
@@ -11,7 +11,7 @@ from functools import wraps
 from types import FunctionType
 from typing import TypeVar
 
-from .doors import door
+from ..doors import door
 from .refused_calls import call_error
 
 F = TypeVar("F", bound=Callable)
