@@ -136,11 +136,11 @@ class LibraryFunctions:
 
     def _takes_out(self, frame):
         """Note a method of a weak container that gives out its objects."""
-        self._reachable.weak.follow(_first_argument(frame))
+        self._reachable.weak.follow(first_argument(frame))
 
     def _asks_path(self, frame):
         if is_user(frame.f_back):
-            self._depend_on_file(_first_argument(frame))
+            self._depend_on_file(first_argument(frame))
 
     def submits(self, frame):
         if frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
@@ -154,7 +154,7 @@ class LibraryFunctions:
     def draws(self, frame):
         """Note a function of the module `random`."""
         if frame.f_code.co_argcount and works_for_user(frame) and not is_seed(frame):
-            self._chains.generators.called(frame.f_code, _first_argument(frame))
+            self._chains.generators.called(frame.f_code, first_argument(frame))
 
     def starts_thread(self, frame):
         """Refuse user code that starts a thread, or gives work to one."""
@@ -219,8 +219,9 @@ def observer_of(frame):
     return LibraryFunctions.writes_array if space is PRINTING else LibraryFunctions.draws if space is RANDOM else None
 
 
-def _first_argument(frame):
-    return frame.f_locals[frame.f_code.co_varnames[0]]
+def first_argument(frame):
+    """Return what the first parameter of code that starts holds; None if code has deleted the variable."""
+    return frame.f_locals.get(frame.f_code.co_varnames[0])
 
 
 def _thread() -> tuple:

@@ -54,7 +54,7 @@ from .call_policy import CallPolicy, ContextVariables, is_switch
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import FINALISES, LOADS
-from .functions_of_libraries import observer_of
+from .functions_of_libraries import first_argument, observer_of
 from .iterators import OutsideIterators
 from .reachable import Reachable
 from .read_log import IN_TEXTS, ReadLog
@@ -88,10 +88,6 @@ def writes_pickles(frame) -> bool:
     names = frame.f_code.co_names
     return "pickle" in names or any(getattr(frame.f_globals.get(name), "__module__", "") == "_pickle"
                                     for name in _PICKLES.intersection(names))
-
-
-def _first_argument(frame):
-    return frame.f_locals.get(frame.f_code.co_varnames[0])
 
 
 class Tracker:
@@ -235,13 +231,13 @@ class Tracker:
 
     def _initialised(self, frame):
         """Note an object of a library's class that the call makes, except for those that ingot makes for itself."""
-        x, caller = _first_argument(frame), frame.f_back
+        x, caller = first_argument(frame), frame.f_back
         is_ours = is_own(type(x).__module__) and not issubclass(type(x), Module)
         if not is_ours or (caller is not None and is_user(caller)):
             self.known.add_own(x)
 
     def _writes_text(self, frame):
-        self.world.writes_text(frame, _first_argument(frame))
+        self.world.writes_text(frame, first_argument(frame))
 
     def _called_in_c(self, frame, function):
         """Note a builtin that starts a thread, copies an object, or writes to a stream."""
@@ -260,7 +256,7 @@ class Tracker:
 
     def _runs(self, frame):
         """Note a module that runs, or whose mode is set."""
-        m = _first_argument(frame)
+        m = first_argument(frame)
         if isinstance(m, Module):
             self.reachable.see_module(m)
             self.reads.add_class_attribute(m, "forward")
@@ -269,7 +265,7 @@ class Tracker:
 
     def _looks_at(self, frame):
         """Note a module of which other methods run: `m.parameters()`, `getattr(m, name)`."""
-        m = _first_argument(frame)
+        m = first_argument(frame)
         if isinstance(m, Module) and id(m) not in self.known.own:
             self.reachable.see_module(m)
 
