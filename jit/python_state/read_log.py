@@ -209,7 +209,9 @@ class ReadLog:
         if known is None:
             known = self.conditions[place] = ClassMembers(cls)
         known.members[name] = member, self.reader
-        self.add_hidden(member.fget if type(member) is property else getattr(member, "__func__", member))
+        function = member.fget if type(member) is property else getattr(member, "__func__", member)
+        self.add_hidden(function)
+        self.walker.walk(f"{cls.__qualname__}.{name}", function)        # (it may have attributes of its own)
         return True
 
     def add_entries(self, cls, names):

@@ -142,13 +142,8 @@ def run(drawn, wrap) -> tuple:
     return results, space["f"]
 
 
-# Known to be stale, one example of a class that is still open.
-STALE = {482: "the code of a function that a class holds, which is replaced behind another change"}
-
-
 @pytest.mark.drawn(80)
-@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.xfail(reason=STALE[n], strict=True)) if n in STALE else n
-                                  for n in range(2000)])
+@pytest.mark.parametrize("seed", range(2000))
 def test_random_programs_see_changes_of_several_objects(seed):
     drawn = program(seed)
     expected, _ = run(drawn, lambda f: f)
