@@ -271,8 +271,9 @@ class Text:
 
     def __init__(self, recorded: RecordedCall):
         self.recorded = recorded
-        self._means: dict = {"new": _new, "look": call_view, "parts": looks, "Tensor": Tensor, "IngotError": IngotError,
-                             "after_short_path": after_short_path,
+        # The name makes the text ingot's code: a function that calls this one puts its name into errors (`register.py`).
+        self._means: dict = {"__name__": __name__, "new": _new, "look": call_view, "parts": looks, "Tensor": Tensor,
+                             "IngotError": IngotError, "after_short_path": after_short_path,
                              "overridden": overridden, "whole": made_whole}
         self._count = 0
         self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(recorded.argument_texts)])

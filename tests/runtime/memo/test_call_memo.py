@@ -14,7 +14,7 @@ import ingot
 import ingot.nn.functional as F
 from ingot.ir import config
 from ingot.ir.doors import Leaving
-from ingot.ir.errors import IngotError, ShapeError
+from ingot.ir.errors import DimError, IngotError, ShapeError
 from ingot.runtime.api import load_rest
 from ingot.runtime.api.register.register import FUNCTIONS
 from ingot.runtime.core.tensor import Tensor
@@ -387,6 +387,17 @@ def test_errors_have_the_functions_message():
             ingot.index_select.__wrapped__(x, 0, ingot.tensor(wrong))
         assert str(known.value) == str(general.value)
         assert known.value.__context__ is None or "index" in str(known.value)
+
+
+def test_a_public_function_puts_its_name_into_errors_of_memoised_calls():
+    """`embedding` with `max_norm` calls `index_select`: with and without a memo, its errors name `embedding`."""
+    table, texts = ingot.ones(6, 3), []
+    for index in (-1, 1, 1, 1, -1):
+        try:
+            F.embedding(ingot.tensor([index]), table, max_norm=1.0)
+        except DimError as error:
+            texts.append(str(error))
+    assert texts == ["embedding: index -1 is out of range for dim 0 of size 6"] * 2
 
 
 def test_a_function_that_reads_writes_draws_or_warns_is_not_memoised():
