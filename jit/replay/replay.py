@@ -21,7 +21,7 @@ from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf, rescue_result
 from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
-from ...runtime.core.tensor import Tensor, counted_apart, lie_over, memory_of, wrap
+from ...runtime.core.tensor import Tensor, counted_apart, float_of, int_of, lie_over, memory_of, wrap
 from ...runtime.core.writes import check_history
 from ...runtime.state.host_results import Outcomes, leave, taken_again
 from ...runtime.state.mode import tls
@@ -282,8 +282,8 @@ class Replay:
     def answer(self, slot, how):
         """Return what Python reads at a cut."""
         a = self.env[slot]
-        read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int(a.item()),
-                "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist, "passes": lambda: True}.get(how)
+        read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int_of(wrap(a)),
+                "float": lambda: float_of(wrap(a)), "item": a.item, "tolist": a.tolist, "passes": lambda: True}.get(how)
         return frozen_value(a if read is None else read())
 
     def _write_tensors(self, finish, work, arrays):

@@ -349,15 +349,10 @@ class Tensor:
         return _read(self, "bool", bool(self._a.item()))
 
     def __int__(self) -> int:
-        number = _real(self._one())
-        if math.isnan(number):
-            raise ValueError(f"cannot convert float NaN to integer: int() of {self.aval}")
-        if math.isinf(number):
-            raise OverflowError(f"cannot convert float infinity to integer: int() of {self.aval}")
-        return _read(self, "int", int(number))
+        return _read(self, "int", int_of(self))
 
     def __float__(self) -> float:
-        return _read(self, "float", float(_real(self._one())))
+        return _read(self, "float", float_of(self))
 
     def __complex__(self) -> complex:
         return complex(self.item())
@@ -410,6 +405,21 @@ def _bare(t):
     made = _new(class_for(t._a))
     made._a, made._node, made._storage = t._a, None, t._storage
     return made
+
+
+def int_of(t: Tensor) -> int:
+    """Return the one element of a tensor as an int. Replays call this, too, so they refuse the same numbers."""
+    number = _real(t._one())
+    if math.isnan(number):
+        raise ValueError(f"cannot convert float NaN to integer: int() of {t.aval}")
+    if math.isinf(number):
+        raise OverflowError(f"cannot convert float infinity to integer: int() of {t.aval}")
+    return int(number)
+
+
+def float_of(t: Tensor) -> float:
+    """Return the one element of a tensor as a float."""
+    return float(_real(t._one()))
 
 
 def _real(number):
