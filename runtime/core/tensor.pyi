@@ -1592,6 +1592,10 @@ class NotOneError(_errors_module.DTypeError, builtins.ValueError):
 
 def _bare(t) -> Any:
     """Return a tensor over the same memory, and nothing else."""
+def int_of(t: Tensor) -> builtins.int:
+    """Return the one element of a tensor as an int. Replays call this, too, so they refuse the same numbers."""
+def float_of(t: Tensor) -> builtins.float:
+    """Return the one element of a tensor as a float."""
 def _real(number) -> Any:
     """Return a number that can become a float or an int: the real part of a complex one without an imaginary part."""
 def _array_for(data) -> numpy.ndarray:
