@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .call_sites import KEYWORDS_ALWAYS, depths_of
 from .stack import instructions_of, is_lookup, of_code
 
+MATCHED = "__match_args__"      # of `case Point(x, y=0)`: an object, a class and names of attributes
 _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
            "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
 _COMPARED = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
@@ -22,7 +23,7 @@ _FIXED = {
                      "GET_AITER"), ("__iter__", 1, 1)),
     **dict.fromkeys(("DICT_UPDATE", "DICT_MERGE"), ("keys", 1, 1)),
     **dict.fromkeys(("FORMAT_SIMPLE", "CONVERT_VALUE"), ("__format__", 1, 1)),
-    "FORMAT_WITH_SPEC": ("__format__", 2, 1), "MATCH_CLASS": ("__match_args__", 3, 1),
+    "FORMAT_WITH_SPEC": ("__format__", 2, 1), "MATCH_CLASS": (MATCHED, 3, 3),
     **dict.fromkeys(("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL"), ("__enter__", 1, 1)),
 }
 _ATTRIBUTES = {"LOAD_ATTR": 1, "LOAD_METHOD": 1, "STORE_ATTR": 1, "DELETE_ATTR": 1}
@@ -38,12 +39,14 @@ class OperationSite(NamedTuple):
     slots         positions of the operands on the stack
     is_attribute  whether code gets or sets an attribute
     is_set        whether it sets or deletes one
+    offset        of its instruction
     """
 
     method: str
     slots: range
     is_attribute: bool = False
     is_set: bool = False
+    offset: int = 0
 
     @property
     def reads_items(self) -> bool:
@@ -79,10 +82,17 @@ def operation_sites_of(code) -> dict:
     return found
 
 
+@of_code(1024)
+def attribute_sites_of(code) -> dict:
+    """Return {offset: `OperationSite`} of the attributes that code gets or sets, patterns such as `case Point(x=0)` among them.
+    """
+    return {offset: site for offset, site in operation_sites_of(code).items() if site.is_attribute or site.method == MATCHED}
+
+
 def _site(ins, before, depth) -> OperationSite | None:
     name = ins.opname
     if name in _ATTRIBUTES:
-        return OperationSite(ins.argval, range(depth - 1, depth), True, name in ("STORE_ATTR", "DELETE_ATTR"))
+        return OperationSite(ins.argval, range(depth - 1, depth), True, name in ("STORE_ATTR", "DELETE_ATTR"), ins.offset)
     if name == "COMPARE_OP":
         return OperationSite(_COMPARED[_symbol(ins)], range(depth - 2, depth))
     if name == "BINARY_OP" and not is_lookup(ins):

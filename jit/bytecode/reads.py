@@ -4,7 +4,6 @@ A trace is right only while all that it read from Python is as it was. The chain
 of that code starts, they are followed, and their values become guards.
 """
 
-import re
 import types
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper, cached_property
@@ -57,9 +56,6 @@ class Write:
 
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
-BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
-                     "attrgetter", "methodcaller", "format", "format_map"))
-_PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
 
@@ -88,6 +84,20 @@ def reads_at(code) -> tuple:
                 found.update(dict.fromkeys([(offset, Chain(root[0], root[1], way))
                                             for offset in (instructions[at].offset, *loop)]))
     return tuple(found)
+
+
+@of_code()
+def attribute_chains(code) -> dict:
+    """Return {offset: chain that ends in the attribute} of the instructions that get an attribute on a chain."""
+    instructions, found = instructions_in(code), {}
+    for at, root, steps, _ in chains_in(code):
+        position = at + 1
+        for n, (kind, _) in enumerate(steps):
+            ins = instructions[position]
+            if kind == "attr":      # behind a COPY in `a.n += 1`
+                found[(ins if ins.opname in ATTRIBUTES else instructions[position + 1]).offset] = Chain(*root, steps[:n + 1])
+            position += 1 if kind == "attr" else 2
+    return found
 
 
 @of_code()
@@ -226,50 +236,6 @@ def stores_of(code) -> tuple:
         elif steps and steps[-1][0] == "attr" and steps[-1][1] in changed:
             found.setdefault(Chain(root[0], root[1], steps), None)
     return tuple(found)
-
-
-@of_code()
-def untracked_names(code) -> tuple:
-    """Return (names, those that it assigns) of attributes of untracked objects: the code's own variables, items of a loop."""
-    untracked = [ins for _, ins in untracked_in(code)]
-    names, assigned = {i.argval for i in untracked}, {i.argval for i in untracked if i.opname in _STORES}
-    names |= names_in_text(code)
-    for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
-        if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
-            names |= untracked_names(inner)[0]
-    return frozenset(names), frozenset(assigned)
-
-
-@of_code()
-def untracked_reads(code) -> frozenset:
-    """Return the names of attributes of untracked objects that code reads, without those that it only assigns."""
-    names = {i.argval for _, i in untracked_in(code) if i.opname in ATTRIBUTES} | names_in_text(code)
-    return frozenset(names.union(*[untracked_reads(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)]))
-
-
-def names_in_text(code) -> set:
-    """Return attribute names in strings of the code: of `getattr`, formats and patterns."""
-    names: set = set()
-    if not BY_NAME.isdisjoint(code.co_names):
-        names.update([name for c in code.co_consts if isinstance(c, str) for name in _names_in(c)])
-    if any(i.opname == "MATCH_CLASS" for i in instructions_in(code)):
-        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
-    return names
-
-
-def untracked_in(code) -> list:
-    """Return (index, instruction) of those that read or assign attributes of untracked objects."""
-    chained: set = set()
-    for at, _, steps, end in chains_in(code):
-        chained.update(range(at + 1, at + 1 + 2 * len(steps)))
-        chained.add(end)        # where it is assigned to
-    return [(at, i) for at, i in enumerate(instructions_in(code)) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
-
-
-def _names_in(text) -> list:
-    """Return the names in "rate", "config.rate" or "{0.rate:.2f}"."""
-    paths = [text] if _PATH.fullmatch(text) else _FIELD.findall(text)
-    return [text, *[name for path in paths for name in re.split(r"[.\[\]]", path)]]
 
 
 @of_code()

@@ -11,8 +11,6 @@ from .reads import (
     is_tested,
     is_updated,
     last_items,
-    names_in_text,
-    untracked_in,
 )
 from .stack import CONSTANTS, Walk, is_lookup, of_code
 
@@ -184,16 +182,18 @@ def _is_store(instructions, at) -> bool:
 
 
 @of_code()
-def untracked_uses(code) -> frozenset:
-    """Return (name, use, offset of the call that takes it) of attributes of untracked objects; their items have no guards."""
+def attribute_uses(code) -> dict:
+    """Return {offset: (use, offset of the call that takes it)} of the values of attributes, by their instructions."""
+    at_each = instructions_in(code)
+    return {ins.offset: _used_at(at_each, at + 1) for at, ins in enumerate(at_each) if ins.opname in ATTRIBUTES}
+
+
+@of_code()
+def table_lookups(code) -> dict:
+    """Return {offset: key} of the instructions that get a `__dict__` of which code only looks up a key that it spells out."""
     instructions = instructions_in(code)
-    found: set = {(name, None, None) for name in names_in_text(code)}
-    for at, ins in untracked_in(code):
-        if ins.opname in ATTRIBUTES:
-            found.add((ins.argval, *_used_at(instructions, at + 1)))
-        else:
-            found.add((ins.argval, PASSED, None))       # an assigned value is used at its source
-    return frozenset(found)
+    return {ins.offset: key.argval for ins, key, lookup in zip(instructions, instructions[1:], instructions[2:])
+            if ins.argval == "__dict__" and ins.opname in ATTRIBUTES and key.opname in CONSTANTS and is_lookup(lookup)}
 
 
 def _used_at(instructions, at) -> tuple:

@@ -15,7 +15,6 @@ import numpy as np
 from ...ir.graph.graph import Value
 from ...runtime.core.random import default_generator
 from ...runtime.nn.base.module import Module
-from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, chains_of_generators, reads_at
 from ..bytecode.stack import offsets_after, position_of
 from ..bytecode.user_code import attributes_of, attributes_of_module, is_user_defined
@@ -125,11 +124,18 @@ class Reads(Protocol):
     order: ReadOrder
 
 
+class Queries(Protocol):
+    """Attributes that code gets or sets (`python_state.attributes.DynamicAttributes`)."""
+
+    names: set
+    asks_all: bool
+
+
 class HostLog:
     """Host calls of a recorded run, and what the function may read behind them."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: Reads, writes: WriteLog,
-                 queries: QueryLog):
+                 queries: Queries):
         self._known, self._inputs, self._contents, self._writes = known, inputs, contents, writes
         self._reads, self._queries, self._order = reads, queries, reads.order
         self.arguments: list = []       # containers and arrays among the arguments of the call
@@ -245,7 +251,7 @@ class HostLog:
         return ""
 
     def _read_behind(self, n, mark, recorder) -> str | None:
-        names = self._queries.names()
+        names = self._queries.names
         for at, text in mark.changed.items():
             owner, key = at
             is_asked = key is _GIVEN or (type(key) is str and self._may_query(owner, key, names))
@@ -270,11 +276,11 @@ class HostLog:
     def _may_query(self, owner, name, names) -> bool:
         """Return whether code may read an attribute that no chain shows; ingot's own modules read all of theirs."""
         m = self._known.modules.get(owner)
-        return name in names or bool(self._queries.computing) or (m is not None and not is_user_defined(type(m)))
+        return name in names or self._queries.asks_all or (m is not None and not is_user_defined(type(m)))
 
     def left_in_modules(self) -> dict:
         """Return {(id of a module, attribute): its value before, or UNREAD} of what host calls have changed in modules."""
-        names, filled = self._queries.names(), frozenset().union(*[mark.filled for mark in self._marks])
+        names, filled = self._queries.names, frozenset().union(*[mark.filled for mark in self._marks])
         found = {}
         for m in self._writes.modules.modules() if filled or self._left else ():
             for name, value in attributes_of_module(m).items():
@@ -308,7 +314,7 @@ class HostLog:
         return HostChecks([mark.gives for mark in self._marks], made, targets, _drawn_from(recorder.inputs.sources[first:]))
 
     def _after(self, recorder, guards, first, end) -> AfterHost:
-        mark, names = self._marks[first - 1], self._queries.names()
+        mark, names = self._marks[first - 1], self._queries.names
         last = self._marks[end - 1].guards if end <= len(self._marks) else len(recorder.guards)
         read = [g for g in guards if (type(g) is Guard and self._order.is_read(g.identity, first, end))
                 or type(g) in _OF_OBJECTS] + recorder.guards[mark.guards:last]

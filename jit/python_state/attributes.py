@@ -1,7 +1,8 @@
-"""Attributes that code queries on untracked objects, by names that it computes, and on tensors (`p.lr_scale = 2.0`).
+"""Attributes that code gets and sets, by the object that an instruction or a call shows, and those of tensors
+(`p.lr_scale = 2.0`).
 
-The tracker does not follow which object a function passes on. So each reached object answers each query of running code: an
-attribute that exists is guarded like other reads, and a missing one is guarded to be absent.
+An attribute that an object holds is a chain of one step from the object (`chain_reads.py`). This file decides about attributes
+of classes, missing ones, and names that calls compute.
 
 A tensor that code reaches in an object, container or module existed before. A tensor that may be another one at each call, an
 argument or a state input, counts by all attributes that users gave it.
@@ -16,19 +17,19 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.interop import tensor_protocols
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
-from ..bytecode.attribute_queries import QueryLog
-from ..bytecode.reads import MISSING, follow, static_attribute
-from ..bytecode.user_code import attributes_of, has_dict, is_a, is_user_defined, is_user_namespace
+from ..bytecode.reads import MISSING, follow, is_user_function, static_attribute
+from ..bytecode.user_code import attributes_of, is_a, is_own, is_user_defined
 from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import StateInputs, class_attribute, is_slot
+from ..guards.locations import StateInputs, class_attribute
 from ..guards.state_guards import TensorKindGuard, tensor_kind
 from ..proxies.threads import ThreadView
 from ..side_effects.writes import WriteLog
 from .read_log import ReadLog, is_shadowable, known_in_class
 
+_OF_PYTHON = frozenset(("__builtins__", "__dict__", "__weakref__"))
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 LISTED = "it lists the attributes of a tensor, among which a recording keeps some of its own; ask for them by name"
 _OPERATIONS = frozenset([name for name, value in vars(Tensor).items()
@@ -38,116 +39,70 @@ _OWN = frozenset([name for name, value in vars(Tensor).items() if type(value) in
 
 
 class DynamicAttributes:
-    """Answers of reached objects to the attribute queries of running code."""
+    """Attributes of objects from before the call that code asks for, which may be missing."""
 
-    def __init__(self, log: QueryLog, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog):
-        self.log, self._known, self._inputs = log, known, inputs
-        self._reads, self.writes = reads, writes
-        self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
-        self._answers: dict = {}            # (class, names, whether code asks by name) -> `names_in_class`, with guards made
-        self._shadowed: dict = {}           # (class, names) -> those that an attribute of an instance would hide
-        self._slots: dict = {}              # (class, names) -> those that are slots of it
-        self.module_classes: list = []      # user classes of which there are modules
+    def __init__(self, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog):
+        self._known, self._inputs, self._reads, self.writes = known, inputs, reads, writes
+        self.asked: set = set()     # names that code which is not seen asks of any object
+        self.asks_all = False       # whether such code asks for any name
+        self.names: set = set()     # all names that code gets or sets, by any way
+        self.tables: set = set()        # ids of objects whose `__dict__` code takes
+        self._by_class: set = set()     # (class, name) of what is guarded in the classes of objects
 
-    def answer(self, question, text, value, reach):
-        """Guard what code queries of an object, a class or a module; `reach(text, cls)` notes its class."""
-        if is_a(value, type):
-            known, _ = self._answer_of_class(question, value)
-            for name in (known if question.sets else known & question.assigned) & vars(value).keys():
-                self.writes.add(value, name, "attr", vars(value)[name], f"{text}.{name}")
-            return
-        attributes, kind = attributes_of(value), type(value)
-        _, nowhere = self._answer_of_class(question, kind)
-        if not (question.by_name or question.kinds or question.names - nowhere or question.names & attributes.keys()):
-            return
-        lacking = (self._shadowable(kind, question.names) if has_dict(value) else frozenset()) - attributes.keys()
-        if kind is types.ModuleType and "__getattr__" in attributes and not question.names <= attributes.keys():
-            self._reads.add_attribute(text, value, "__getattr__", attributes["__getattr__"])
-        if question.by_name and any("__getattr__" in vars(c) for c in kind.__mro__):
-            self._reads.add_attributes(text, value, nowhere - attributes.keys())
-        elif question.by_name:
-            lacking |= nowhere - attributes.keys()
-        self._reads.add_absent(text, value, lacking)
-        for name in self._slots_of(value, question.names) - attributes.keys():       # empty ones
-            self._reads.add_attribute(text, value, name, MISSING)
-        if question.kinds and is_user_namespace(kind):
-            reach(kind.__qualname__, kind)
-        for name in question.names & attributes.keys():
-            if question.sets or name in question.assigned:
+    # Objects that code is not seen to lead to, by names that calls tell.
+
+    def asks(self, names) -> bool:
+        """Note names that code which is not seen asks of any object; return whether one is new."""
+        new = not self.asked.issuperset(names)
+        self.asked |= names
+        self.names |= names
+        return new
+
+    def answer(self, text, value):
+        """Guard what such code asks of an object that is reached."""
+        if self.asks_all:
+            self.answer_with_all(text, value)
+        for name in self.asked:
+            self.query(value, name)
+
+    def answer_with_all(self, text, value, sets=True):
+        """Guard all attributes of an object, for code that is not seen; with `sets`, that may write to them."""
+        attributes: dict = attributes_of(value)
+        for name in [n for n in attributes.keys() - _OF_PYTHON if not self.writes.has_set(value, n)]:
+            if sets:
                 self.writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
             if is_a(value, type):         # what it holds is not what reading it gives: methods of classes are bound
-                self._reads.add_attributes(text, value, (name,))
+                self.of_class(value, name)
             else:
                 self._reads.add_attribute(text, value, name, attributes[name])
 
-    def answer_with_all(self, question, text, value, reach):
-        """Guard all attributes of an object for code that computes names, without `__builtins__`."""
-        names = frozenset(attributes_of(value)) - {"__builtins__"}
-        self.answer(question._replace(names=names), text, value, reach)
-
-    def _answer_of_class(self, question, cls) -> tuple:
-        """Guard what code queries of a class, or of its instances and finds there; return `names_in_class`."""
-        place = cls, question.names, question.by_name
-        found = self._answers.get(place)
-        if found is not None:
-            return found
-        in_class, nowhere = found = self._answers[place] = self.names_in_class(cls, question.names)
-        self._reads.add_attributes(cls.__qualname__, cls, in_class)
-        if question.by_name:
-            self._reads.add_absent(cls.__qualname__, cls, nowhere)
-        for name in question.names - in_class - nowhere:
+    def of_class(self, cls, name):
+        """Guard what a class gives its objects under a name, or that it has none."""
+        if (cls, name) in self._by_class:
+            return
+        self._by_class.add((cls, name))
+        if any(self.writes.has_set(c, name) for c in cls.__mro__):      # (what was there before has a guard)
+            return
+        member: Any = static_attribute(cls, name)
+        function = getattr(member, "__func__", member)
+        if type(function) is types.FunctionType and is_user_defined(cls) and not is_user_function(function):
+            for other in in_namespace(cls, name):       # `_replace` of a named tuple, unseen code, calls its `_make`
+                self.of_class(cls, other)
+        if member is MISSING:
+            self._reads.add_absent(cls.__qualname__, cls, {name})
+        elif known_in_class(cls, name):
+            self._reads.add_attributes(cls.__qualname__, cls, (name,))
+        else:
             self._reads.add_object_of_class(cls, name)
-        return found
-
-    def _shadowable(self, cls, names) -> frozenset:
-        """Return those of some names under which an attribute of an instance would come before that of its class."""
-        if (cls, names) not in self._shadowed:
-            self._shadowed[cls, names] = frozenset([name for name in names if is_shadowable(cls, name)])
-        return self._shadowed[cls, names]
-
-    def _slots_of(self, x, names) -> frozenset:
-        """Return those of some names that are slots of an object."""
-        place = type(x), names
-        if place not in self._slots:
-            self._slots[place] = frozenset([name for name in names if is_slot(x, name)])
-        return self._slots[place]
-
-    def names_in_class(self, cls, names) -> tuple:
-        """Return which of some names a class knows (`known_in_class`), and which it has not."""
-        if (cls, names) not in self._classes:
-            spaces = [c.__dict__ for c in (*cls.__mro__, *type(cls).__mro__)]
-            # (an enum's `name` is there, and only its members answer)
-            nowhere: Any = set(names)
-            for space in spaces:
-                nowhere -= space.keys() & nowhere
-            nowhere = frozenset(nowhere)
-            self._classes[cls, names] = frozenset([n for n in names - nowhere if known_in_class(cls, n)]), nowhere
-        return self._classes[cls, names]
-
-    def add_module_class(self, cls):
-        """Note a class of modules, whose attributes code may read."""
-        if is_user_defined(cls) and cls not in self.module_classes:
-            self.module_classes.append(cls)
-            for question in self.log.all():
-                self.answer_of_modules(cls, question.names)
-
-    def answer_of_modules(self, cls, names):
-        """Guard what code queries of modules and finds in a user class."""
-        own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_user_defined(c)])
-        for name in names & own:
-            if known_in_class(cls, name):
-                self._reads.add_attributes(cls.__qualname__, cls, (name,))
-            else:
-                self._reads.add_object_of_class(cls, name)
 
     def add_new(self):
         """Add the attributes that objects from outside got while the function ran, as writes."""
-        names, by_any = self.log.names(), any(kind.sets for kind in self.log.computing)
         for owner, text, before in list(self._known.outside.values()):
             attributes = attributes_of(owner)
             for name in attributes.keys() - before:
                 is_view = type(attributes[name]) is ThreadView      # of numbers in objects of a class
-                if (by_any or name in names) and not is_view:
+                is_set = self.asks_all or name in self.names or id(owner) in self.tables
+                if is_set and not is_view:
                     behind = MISSING if self._known.lacked(owner, name) else class_attribute(type(owner), name)
                     if behind is MISSING or not hasattr(type(behind), "__set__"):
                         self.writes.add(owner, name, "attr", behind, f"{text}.{name}", behind is not MISSING)
@@ -158,7 +113,6 @@ class DynamicAttributes:
         """Guard that an object has, or has not, an attribute that may be missing."""
         self._see_module(owner)
         self._known.parts.taken.names.add(name)
-        self._reads.asks_for_fields(frozenset((name,)))
         if type(name) is str and self._known.existed(owner):
             self._add_name(owner, name)
         if is_a(owner, Module):
@@ -189,24 +143,37 @@ class DynamicAttributes:
 
     def _add_name(self, owner, name):
         kind, text = owner if is_a(owner, type) else type(owner), self._known.name_of(owner)
-        is_loaded = is_a(owner, types.ModuleType) and hasattr(owner, name)      # (which may load it)
-        own = attributes_of(owner)
-        is_missing = static_attribute(kind, name) is MISSING
-        if is_missing:
-            self._reads.add_absent(kind.__qualname__, kind, {name})
-        elif known_in_class(kind, name):
-            self._reads.add_attributes(kind.__qualname__, kind, (name,))
-        else:
-            self._reads.add_object_of_class(kind, name)
+        self.of_class(kind, name)
         if is_a(owner, (type, Module)) or self._known.parts.taken.is_apart(owner):      # (these are compared as a whole)
             return
-        if name not in own:
-            if not is_loaded:
-                self._reads.add_absent(text, owner, {name})
-            if not is_missing and isinstance(static_attribute(kind, name), types.MemberDescriptorType):
-                self._reads.add_attribute(text, owner, name, MISSING)
+        attributes: dict = attributes_of(owner)
+        if self.writes.has_set(owner, name):        # (what was there before has a guard)
+            return
+        if name not in attributes:
+            self._lacks(text, owner, name)
         elif not is_a(owner, Tensor):
-            self._reads.add_attribute(text, owner, name, own[name])
+            self._reads.add_attribute(text, owner, name, attributes[name])
+
+    def _lacks(self, text, owner, name):
+        """Guard that an object has no attribute of its own under a name. The code of a module may load it."""
+        is_module = is_a(owner, types.ModuleType)
+        asks = vars(owner).get("__getattr__") if is_module else None
+        if asks is not None:
+            self._reads.add_attribute(text, owner, "__getattr__", asks)
+        if is_user_function(asks) or not (is_module and hasattr(owner, name)):
+            self._reads.add_missing(text, owner, name)
+
+
+def in_namespace(cls, name) -> frozenset:
+    """Return the names beside one in the namespace of the class of the user's that holds it, in the order of lookups."""
+    owner = next((c for c in cls.__mro__ if name in vars(c)), cls)
+    return frozenset(vars(owner)) - _OF_PYTHON if is_user_defined(owner) else frozenset()
+
+
+def sets_itself(owner, name) -> bool:
+    """Return whether a property of a module of ingot sets an attribute, which tells the recorder itself."""
+    return is_a(owner, types.ModuleType) and is_own(owner.__name__) and hasattr(
+        type(static_attribute(type(owner), name)), "__set__")
 
 
 def attributes_seen(t) -> tuple:
@@ -246,7 +213,7 @@ class TensorAttributes:
         if is_held:
             self._add_changing(value, f"what {self._inputs.known[id(value)].chain} holds, which is looked up at each call")
         self._reached[id(value)] = value
-        self.answer_all("a tensor", value)
+        self.answer_all(value)
 
     def kind_guards(self, inputs) -> list:
         """Return a guard on the tensors that code has reached and that are none of the inputs, which have conditions of their
@@ -306,30 +273,30 @@ class TensorAttributes:
     def _is_changing(self, t) -> bool:
         return id(t) in self._known.passed or id(t) in self._inputs.known
 
-    def query(self, question):
-        """Answer the queries of code that starts for all tensors that it may reach."""
-        queries_all = question.sets or question.by_name or bool(question.assigned)
-        for t in [t for t in self._reached.values() if t.__dict__ or queries_all]:
-            self._answer(question, "a tensor", t)
+    def answer(self):
+        """Guard what code which is not seen asks of all tensors that were reached."""
+        for t in [*self._reached.values()]:
+            self.answer_all(t)
 
-    def answer_all(self, text, t):
-        for question in self._attributes.log.all():
-            self._answer(question, text, t)
+    def answer_all(self, t):
+        """Guard what code which is not seen asks of a tensor that is reached."""
+        if self._attributes.asks_all and self._is_changing(t):
+            _counts_by_attributes(t)
+        for name in t.__dict__ if self._attributes.asks_all else self._attributes.asked:
+            self.gets(t, name)
 
-    def _answer(self, question, text, t):
-        """Guard queried attributes that users have given a tensor, or that are absent; note those that code assigns."""
-        if self._is_changing(t):
-            if question.by_name or not tensor_protocols.attributes_of(t).keys().isdisjoint(question.names):
-                _counts_by_attributes(t)
+    def gets(self, t, name):
+        """Guard an attribute that code gets of a tensor, which may be missing."""
+        is_missing = name not in t.__dict__ and static_attribute(type(t), name) is MISSING
+        if not (is_missing or name in t.__dict__) or id(t) in self._known.own or _is_new(t):
             return
-        for name in t.__dict__.keys() & question.names:
+        self.add(t)
+        if self._is_changing(t):
+            _counts_by_attributes(t)
+        elif is_missing:
+            self._reads.add_absent("a tensor", t, {name})
+        else:
             self.add_read(t, name)
-        if question.by_name and id(t) not in self._known.own:
-            nowhere = self._attributes.names_in_class(type(t), question.names)[1]
-            self._reads.add_absent(text, t, nowhere - t.__dict__.keys())
-        for name in question.names if question.sets else question.names & question.assigned:
-            if not hasattr(Tensor, name):
-                self.add_write(t, name, f"{text}.{name}")
 
     def is_on_the_way(self, base, steps) -> bool:
         """Return whether a chain reads an attribute of a tensor, and guard one that users have set; its kind is guarded

@@ -1,7 +1,7 @@
 """Events of calls: each call that a frame of user code is about to make, with the callable and the operands.
 
-Operations such as `x[key]` are calls of methods, too. They are reported once `report_operations` was called: few functions
-reach an object whose methods they could be.
+Each attribute that code gets or sets is an event, too, which shows the owner. Operations such as `x[key]` are calls of methods.
+They are reported once `report_operations` was called: few functions reach an object whose methods they could be.
 
 The profiler reports neither stored bound methods of C types nor functions of Cython nor classes. So the interpreter stops at
 the call instructions: on Python 3.11 by trace events of instructions, later by `sys.monitoring`. The operands lie in the
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ...ir.source_location import place_of_frame
 from ..bytecode.call_sites import CallSite, call_sites_of
-from ..bytecode.operation_sites import OperationSite, operation_sites_of
+from ..bytecode.operation_sites import OperationSite, attribute_sites_of, operation_sites_of
 from ..guards.frames import is_user, knows_stack, own_settrace, put_on_stack, stack_values
 from .stand_ins import calls_operands, cast_for, stand_in_for
 
@@ -63,9 +63,10 @@ def call_events(report: Callable, operated: Callable) -> "TraceEvents | Monitori
     return (MonitoringEvents if sys.version_info >= (3, 12) else TraceEvents)(report, operated)
 
 
-def _sites_of(code, has_operations: bool) -> dict:
-    calls = call_sites_of(code)
-    return {**operation_sites_of(code), **calls} if has_operations else calls
+def _sites_of(code, has_operations: bool, is_library: bool) -> dict:
+    """Return {offset: site} where code stops; that of libraries only calls."""
+    operations = {} if is_library else operation_sites_of(code) if has_operations else attribute_sites_of(code)
+    return {**operations, **call_sites_of(code)}
 
 
 def _running(outside) -> list:
@@ -144,7 +145,7 @@ class TraceEvents:
         code = frame.f_code
         found = self._steps.get(id(code))       # (to hash code takes long)
         if found is None:
-            sites = _sites_of(code, self._has_operations and not is_library)
+            sites = _sites_of(code, self._has_operations, is_library)
             found = self._steps[id(code)] = code, self._step_through(sites) if sites else None
         if found[1] is not None:
             frame.f_trace, frame.f_trace_opcodes = found[1], True
@@ -182,7 +183,9 @@ class TraceEvents:
         return step
 
     def _stops(self, frame, site):
-        operation = operation_sites_of(frame.f_code).get(frame.f_lasti) if self._has_operations else None
+        """Report what frames of user code do at a site, and what those of libraries call."""
+        operation = site if type(site) is OperationSite else operation_sites_of(frame.f_code).get(
+            frame.f_lasti) if self._has_operations else None
         if operation is not None:
             self._operated(Operation(frame, stack_values(frame, operation.slots) or [], operation))
         if type(site) is CallSite:
@@ -238,7 +241,7 @@ class MonitoringEvents:
     def enter(self, frame, is_library=False):
         """Report the calls of a frame that starts, and the operations in one of user code."""
         code, events, has_operations = frame.f_code, self._monitoring.events, self._has_operations and not is_library
-        if self._codes.get(code) is not has_operations and _sites_of(code, has_operations):
+        if self._codes.get(code) is not has_operations and _sites_of(code, has_operations, is_library):
             self._codes[code] = has_operations
             self._monitoring.set_local_events(self._tool, code, events.INSTRUCTION if self._knows_stack else events.CALL)
 
@@ -256,12 +259,13 @@ class MonitoringEvents:
             self._report(called)
 
     def _stops(self, code, offset):
-        operation, site = operation_sites_of(code).get(offset), call_sites_of(code).get(offset)
+        operations = operation_sites_of if self._has_operations else attribute_sites_of
+        operation, site = operations(code).get(offset), call_sites_of(code).get(offset)
         if operation is None and site is None:
             return self._monitoring.DISABLE
         if threading.get_ident() == self._thread:
             frame = sys._getframe(1)
-            if operation is not None and self._has_operations:
+            if operation is not None:
                 self._operated(Operation(frame, stack_values(frame, operation.slots) or [], operation))
             called = None if site is None else _called(frame, site)
             if called is not None:

@@ -24,7 +24,8 @@ from ...ir.symbols.symbolic import is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
-from ..bytecode.attribute_queries import ANY_ATTRIBUTE, NO_QUERIES, method_called
+from ..bytecode.attribute_queries import fields_of_format, method_called
+from ..bytecode.operation_sites import MATCHED
 from ..bytecode.reads import ARGUMENT, CACHED, FREE, MISSING, Chain, follow
 from ..bytecode.user_code import (
     LIBRARIES,
@@ -81,7 +82,6 @@ from .functions_of_libraries import LibraryFunctions
 from .iterators import is_file, is_library_iterator
 from .number_kinds import NumberKinds
 from .reachable import Reachable
-from .read_log import IN_TEXTS
 from .repeated_warnings import OwnFilters
 from .stand_ins import (
     MessageSettings,
@@ -102,6 +102,8 @@ _SET_ATTRIBUTES = frozenset(("functools.update_wrapper", "typing.final", "typing
 _SET_STATE = frozenset(("__init__", "__setstate__", "__set_name__"))
 # Those that set an attribute whose name is an operand.
 _SETTERS = frozenset(("__setattr__", "__delattr__", "__set__", "__delete__"))
+_FORMATS = frozenset(("builtins.str.format", "builtins.str.format_map"))
+_TAKE_FIELDS = frozenset([f"dataclasses.{name}" for name in ("asdict", "astuple", "replace")])
 _ASK_HANDLED = frozenset(("sys.exc_info", "sys.exception"))
 _FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _FIELD_CALLS = {"__get__": getattr, "__set__": setattr, "__delete__": setattr}
@@ -143,7 +145,8 @@ class CallPolicy:
             status, contents.state, chains.attributes.writes.values, chains.reads.guarded_values, chains.generators)
         self.private, self.messages = private, MessageSettings.now()
         self.filters = OwnFilters()
-        reachable.on_operand = private.on_first = self.events.report_operations
+        reachable.on_operand = private.on_first = self._report_operations
+        self._reports_operations = False
         self._kinds = NumberKinds(status, inputs)
         self.written = WrittenStreams(status, self._reads, contents, reachable)
         self.libraries = LibraryFunctions(status, known, chains, reachable, self.written)
@@ -152,6 +155,12 @@ class CallPolicy:
     def start(self):
         self._handles = _handles_error()
         self.libraries.start()
+
+    def _report_operations(self):
+        """Take in operations from now on, and not attributes alone."""
+        self._reports_operations = True
+        if self.events is not None:         # (the call has not ended)
+            self.events.report_operations()
 
     def check(self):
         """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
@@ -212,6 +221,10 @@ class CallPolicy:
         if not is_user(operation.frame) or self.apart.depth:
             return
         site = operation.site
+        if site.is_attribute or site.method == MATCHED:
+            self._gets_or_sets(operation, site)
+            if not self._reports_operations:
+                return
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
         if self.libraries.hashes_tensors and site.method in _SHOW_ORDER and not site.is_attribute:
@@ -223,6 +236,28 @@ class CallPolicy:
                 self._field(operation, x, site.method, site.is_set)
             else:
                 self._method(operation, x, _called_for(site.method, type(x)), None, {}, is_stored=True)
+
+    def _gets_or_sets(self, operation, site):
+        """Note the attributes that an instruction gets or sets."""
+        if not operation.operands:
+            self._status.refuse("it gets attributes, and this version of Python does not show whose; CPython 3.11 to "
+                                "3.15 does")
+        elif site.method == MATCHED:
+            x, cls, names = operation.operands
+            if isinstance(x, cls):
+                for name in (*names, *getattr(cls, MATCHED, ())):
+                    self._chains.get(x, name)
+        elif site.is_set:
+            self._chains.sets(self._behind_proxy(operation.operands[0]), site.method)
+        else:
+            self._chains.gets(operation.frame, self._behind_proxy(operation.operands[0]), site)
+
+    def _behind_proxy(self, x):
+        """Return the object to which a weak proxy leads, or a value that is none."""
+        if type(x) not in weakref.ProxyTypes:
+            return x
+        self._reachable.weak.follow(x)
+        return x.__repr__.__self__
 
     def _takes_sets(self, call):
         """Note a call that may go through sets of tensors."""
@@ -248,9 +283,7 @@ class CallPolicy:
         calls."""
         waiting, opened = list(values), set()
         for x in waiting:
-            if type(x) in weakref.ProxyTypes:
-                self._reachable.weak.follow(x)
-                x = x.__repr__.__self__
+            x = self._behind_proxy(x)
             if self._reachable.is_operand(x) or x is RANDOM["_inst"]:
                 yield x
             elif with_items and type(x) in (list, tuple, dict) and id(x) not in opened:
@@ -308,6 +341,8 @@ class CallPolicy:
                 for name in path.split("."):
                     self._attribute(call, getattr, owner, name)
                     owner = _stored(owner, name)
+        elif kind is operator.methodcaller:
+            self._attribute(call, getattr, args[0], method_called(function))
         elif function is super and len(args) == 2:
             self._reads.add_inherited(call.frame.f_code.co_names, *args)
         elif kind is not types.BuiltinFunctionType:
@@ -316,12 +351,25 @@ class CallPolicy:
             self._asks_for_class(function, *args)
         elif function in (dir, vars):
             attributes.query_all(args[0], function is dir)
+            if function is vars:
+                self._chains.takes_table(args[0])
         elif function in (setattr, delattr):
             self._attribute(call, setattr, *args[:2])
         elif function is hasattr:
-            attributes.query(*args[:2])
+            self._chains.query(self._behind_proxy(args[0]), args[1])
         elif function is getattr and len(args) > 1:
             self._attribute(call, getattr, *args[:2])
+
+    def _formats(self, call, text, args, kwargs):
+        """Note the attributes that the fields of a text get, such as `{0.rate}`."""
+        template, *values = args
+        named = values[0] if text == "builtins.str.format_map" else kwargs
+        for first, steps in fields_of_format(template):
+            owner = follow(tuple(values) if type(first) is int else named, (("item", first),))
+            for is_attribute, key in steps:
+                if is_attribute:
+                    self._attribute(call, getattr, owner, key)
+                owner = follow(owner, (("attr" if is_attribute else "item", key),))
 
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
@@ -330,11 +378,14 @@ class CallPolicy:
                 kind in (*_IN_C, types.MethodWrapperType) and function.__name__ in _SETTERS):
             self._reachable.of_libraries.sets_any()
         names = frozenset(".".join(function.__reduce__()[1]).split(".") if type(function) is operator.attrgetter else ())
-        if names or (type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME):
-            queries = NO_QUERIES._replace(names=names, by_name=True) if names else ANY_ATTRIBUTE
+        if type(function) is operator.methodcaller:
+            names = frozenset((method_called(function),))
+        if names:
             self._chains.attributes.writes.modules.read |= names
-            self._reachable.query(queries)
-            self._reachable.use(call.frame.f_code, queries, names)
+            self._chains.attributes.writes.modules.named(names)
+            self._reachable.asks(names)
+        elif type(function) is types.BuiltinFunctionType and function in _BY_ANY_NAME:
+            self._reachable.asks()
 
     def _asks_for_class(self, function, x, classes):
         """Guard the answer of an abstract class or protocol of the standard library, which looks at the attributes of others
@@ -349,13 +400,13 @@ class CallPolicy:
 
     def _attribute(self, call, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
-        attributes = self._chains.attributes
+        owner = self._behind_proxy(owner)
         if self._reachable.is_operand(owner) and type(name) is str:
             self._field(call, owner, name, how is not getattr)
         if type(owner) is types.CellType:
             return
         if how is getattr:
-            attributes.query(owner, name)
+            self._chains.query(owner, name)
             self._reachable.of_libraries.names(owner, name)
             if self._known.existed(owner):
                 self._reachable.use_all(_stored(owner, name))
@@ -363,9 +414,7 @@ class CallPolicy:
             self._sets_class(call, owner)
         elif type(name) is str:
             self._reachable.of_libraries.names(owner, name)
-            if self._known.existed(owner) and not is_switch(owner, name):
-                before = follow(owner, (("attr", name),))
-                attributes.writes.add(owner, name, "attr", before, f"{self._known.name_of(owner)}.{name}")
+            self._chains.sets(owner, name)
 
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
@@ -412,7 +461,7 @@ class CallPolicy:
         self._kinds.asked(call, args)
 
     def _makes_text(self, call, function, args, kwargs):
-        self._reads.asks_for_fields(IN_TEXTS)
+        self._reads.makes_texts()
 
     def _takes_number(self, call, function, args, kwargs):
         self._reachable.takes_number(args)
@@ -622,6 +671,10 @@ class CallPolicy:
             self._reads.add_condition(reading_condition(text, function, args, kwargs))
         elif text.startswith("decimal."):
             self._reads.uses_decimals()
+        if text in _TAKE_FIELDS:
+            self._reachable.takes_all_below(args or ())
+        if text in _FORMATS and args:
+            self._formats(call, text, args, kwargs)
         if text in _ASK_HANDLED or text.startswith("traceback."):
             self.asks_handled()
         if rule is PURE or rule is OBSERVED:
@@ -677,12 +730,6 @@ _NOTED = {
     **{id(f): CallPolicy._looks_at_frames for f in (sys._getframe, inspect.currentframe)},
     id(builtins.__import__): CallPolicy._imports,
 }
-def is_switch(owner, name) -> bool:
-    """Return whether a property of a module of ingot sets an attribute, which tells the recorder itself."""
-    return is_a(owner, types.ModuleType) and is_own(owner.__name__) and hasattr(
-        type(inspect.getattr_static(type(owner), name, None)), "__set__")
-
-
 def _handles_error() -> bool:
     """Return whether an error is being handled where this is called from."""
     return sys.exc_info()[0] is not None

@@ -20,18 +20,28 @@ from ..bytecode.reads import (
     LENGTH_OF,
     MISSING,
     Chain,
+    attribute_chains,
     computed_at,
     counts_back,
     follow,
+    is_computed,
     is_length,
     is_made_by_library,
     is_user_function,
-    reads_of,
     static_attribute,
-    stores_of,
 )
-from ..bytecode.user_code import dict_of, is_a, is_instance, is_user_namespace
-from ..bytecode.uses import CALLED, CONTAINED, KEEPS_ITEMS, ONLY_LOOK, SINGLE, compared_in, uses_of
+from ..bytecode.user_code import attributes_of, dict_of, is_a, is_instance, is_user_defined, is_user_namespace
+from ..bytecode.uses import (
+    CALLED,
+    CONTAINED,
+    KEEPS_ITEMS,
+    ONLY_LOOK,
+    SINGLE,
+    attribute_uses,
+    compared_in,
+    table_lookups,
+    uses_of,
+)
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.loaded_modules import ImportedModule, LoadedModules
@@ -50,7 +60,7 @@ from ..guards.snapshot import (
 from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, note_arguments
 from ..side_effects.writes import WriteLog
-from .attributes import LISTED, TensorAttributes
+from .attributes import LISTED, TensorAttributes, sets_itself
 from .iterators import is_library_iterator
 from .reachable import Reachable, is_walked_anywhere
 from .read_log import ReadLog, known_in_class
@@ -79,6 +89,9 @@ class ChainReads:
         self._loaded = sys.modules.copy()       # before the call
         self.attributes = reachable.attributes
         self._is_first = True
+        # (id of code, chain) -> id of the object of which the chain's last step, an attribute, is read: a guard has it.
+        self._owners: dict = {}
+        self._got: set = set()          # (id of an object, attribute, use, calls) of what instructions have got
 
     # Code that starts.
 
@@ -92,11 +105,20 @@ class ChainReads:
         for chain in reads_with(code, local):
             self.reads.order.at = code, chain
             if chain.root == GLOBAL:
-                self.add(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
+                base = root_value(frame.f_globals, chain.name)
+                self.add(chain, frame.f_globals, base)
+                self._note_owner(code, chain, base)
             elif chain.name in local:       # the call may have made the variable itself; its value was there before
                 is_own = chain.root == FREE and chain.name in own
                 self._add_local(chain._replace(root=ARGUMENT) if is_own else chain, frame, local[chain.name])
+                if not is_own and id(local[chain.name]) not in self._known.own:
+                    self._note_owner(code, chain, local[chain.name])
         self.reads.order.at = None
+
+    def _note_owner(self, code, chain, base):
+        """Note that the object whose attribute a chain ends in is dealt with, unless code of the user's gives that."""
+        if chain.steps and chain.steps[-1][0] == "attr" and computed_at(base, chain.steps) is None:
+            self._owners[id(code), chain] = id(follow(base, chain.steps[:-1]))
 
     def add_imports(self, code=None, package=None):
         """Guard what code reads of modules that it imports itself, as far as these are loaded."""
@@ -196,27 +218,100 @@ class ChainReads:
         functions = self._functions.of(frame)
         return {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
 
-    def names_past_own(self, frame, own) -> tuple:
-        """Return (attributes that code reads, those that it assigns) behind properties, the function's own objects, and its own
-        variables: others may be there by then."""
-        reads, stores = [self._past_own(chains, frame, own) for chains in (reads_of(frame.f_code), stores_of(frame.f_code))]
-        names, assigned = [frozenset([key for steps in found for kind, key in steps if kind == "attr"])
-                           for found in (reads, [steps[-1:] for steps in stores if len(steps) > 1])]
-        return names, assigned
+    # Attributes that running code gets and sets.
 
-    def _past_own(self, chains, frame, own) -> list:
-        """Return the steps of chains from the first one that the call may answer anew."""
-        local, found = frame.f_locals, []
-        for chain in chains:
-            root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
-            is_late = chain.root == FREE and chain.name in own
-            at = 0 if is_late else computed_at(root, chain.steps)
-            if not is_late and chain.root != GLOBAL and id(root) in self._known.own:
-                # Attributes that the object itself holds are of the call: `ctx.k` reads no `k` of objects from outside.
-                at = 1 if chain.steps and holds_itself(root, *chain.steps[0]) else 0
-            at = _moving_at(root, chain.steps) if at is None else at
-            found += [chain.steps[at:]] if at is not None else ()
-        return found
+    def gets(self, frame, owner, site):
+        """Guard what an instruction gets of an object, unless the chains of its frame have led there."""
+        code, name = frame.f_code, site.method
+        chain = attribute_chains(code).get(site.offset)
+        if name == "__dict__" and site.offset not in table_lookups(code):
+            self.takes_table(owner)
+        elif chain is None or self._owners.get((id(code), chain)) != id(owner):
+            how, call = attribute_uses(code)[site.offset] if name != "__dict__" else (None, None)
+            self.get(owner, table_lookups(code).get(site.offset, name), how, () if call is None else ((code, call),))
+
+    def get(self, owner, name, how=None, calls=()):
+        """Guard what code gets of an object, with a use of its value."""
+        place = id(owner), name, how, calls
+        if place in self._got:
+            return
+        known, kind = self._known, type(owner)
+        self.attributes.names.add(name)
+        if is_a(owner, Tensor):
+            self._tensors.gets(owner, name)
+        elif not self._was_there(owner):
+            if id(kind) in known.visited:       # (the call has made the object)
+                self._get_of_class(owner, kind, name)
+        else:
+            self._got.add(place)
+            self._get_of_outside(owner, kind, name, how, calls)
+
+    def _was_there(self, x) -> bool:
+        """Return whether an object that an instruction shows was there before the call."""
+        known = self._known
+        return id(x) not in known.own and (known.was_met(x) or (id(x) in known.visited and (
+            is_a(x, (Module, type, types.ModuleType, types.FunctionType, types.MethodType)) or is_instance(x))))
+
+    def _get_of_class(self, owner, kind, name):
+        """Guard what an object that the call has made gets of its class."""
+        if is_user_defined(kind) and (name not in dict_of(owner) or hasattr(type(static_attribute(kind, name)), "__set__")):
+            if is_computed(owner, name):
+                self._add_computed(owner, "attr", name)
+            else:
+                self.attributes.of_class(kind, name)
+
+    def _get_of_outside(self, owner, kind, name, how, calls):
+        if is_user_namespace(owner) and id(owner) not in self._known.outside:       # `type(x)`, to which no walk led
+            self._reachable.walk(self._known.name_of(owner), owner)
+        if is_a(owner, Module):
+            self._writes.modules.named({name})
+            self._writes.modules.read.add(name)
+        is_own = name in attributes_of(owner) or hasattr(type(static_attribute(kind, name)), "__set__")
+        if is_instance(owner) and not (is_own or is_a(owner, Module) or is_computed(owner, name)):
+            self.attributes.query(owner, name)      # its class gives it, or nothing
+            value = follow(owner, (("attr", name),))
+            if type(value) in RESTORED | WHOLES or type(value) in (tuple, np.ndarray):
+                self._contents.used(self._inputs.without_table(value, how, calls), how, calls)
+            return
+        chain = Chain(ARGUMENT, self._known.name_of(owner), (("attr", name),))
+        self._uses, self._calls = {chain: how}, {chain: calls}
+        self.add(chain, owner, owner)
+
+    def takes_table(self, owner):
+        """Note code that takes the `__dict__` of an object, and may get or set anything in it."""
+        if self._was_there(owner):
+            self.attributes.tables.add(id(owner))
+            self._reachable.walk(self._known.name_of(owner), owner)
+            self._reachable.takes_all(owner, sets=True)
+
+    def query(self, owner, name):
+        """Guard that an object has, or has not, an attribute for which a call asks."""
+        if type(name) is str and is_a(owner, Tensor):
+            self._tensors.gets(owner, name)
+        elif type(name) is str and is_a(owner, Module) and self._was_there(owner):
+            self.get(owner, name)
+        self.attributes.query(owner, name)
+
+    def sets(self, owner, name):
+        """Note an attribute that an instruction is about to set or delete."""
+        known, text = self._known, f"{self._known.name_of(owner)}.{name}"
+        self.attributes.names.add(name)
+        if id(owner) in known.own:
+            return
+        if type(owner) is types.CellType and name == "cell_contents":
+            self._writes.add(owner, "", "cell", root_value(owner, ""), text)
+        elif is_a(owner, Tensor):
+            if not hasattr(type(owner), name):
+                self._tensors.add_write(owner, name, text)
+        else:
+            if is_a(owner, type) and id(owner) in known.visited and id(owner) not in known.outside:
+                self._reachable.walk(text, owner)
+            self.reads.add_behind(owner, name)      # its class may say how the attribute is stored
+            is_library = is_a(owner, (type, types.ModuleType)) and not is_user_namespace(owner)
+            if is_a(owner, Module):
+                self._writes.modules.named({name})
+            if is_a(owner, Module) or id(owner) in known.outside or (is_library and not sets_itself(owner, name)):
+                self._writes.add(owner, name, "attr", follow(owner, (("attr", name),)), text)
 
     # Chains.
 
@@ -332,9 +427,10 @@ class ChainReads:
                     steps[-1] = "attr", key
                     continue
             steps.append((kind, key))
-        if steps and steps[-1] == ("attr", "__dict__") and is_instance(follow(base, tuple(steps[:-1]))):
+        holder = follow(base, tuple(steps[:-1]))
+        if steps and steps[-1] == ("attr", "__dict__") and (is_instance(holder) or is_user_namespace(holder)):
             steps.pop()
-            self._reachable.takes_all(follow(base, tuple(steps)))
+            self._reachable.takes_all(holder)
         if tuple(steps) == chain.steps:
             return chain
         found, use = chain._replace(steps=tuple(steps)), self._uses.get(chain)
@@ -528,16 +624,3 @@ def cell_on(root, steps) -> tuple | None:
         return None
     owners = [(n, follow(root, steps[:n])) for n, step in enumerate(steps) if step == ("attr", "cell_contents")]
     return next(((x, n + 1) for n, x in reversed(owners) if type(x) is types.CellType), None)
-
-
-def holds_itself(x, step, name) -> bool:
-    """Return whether a step leads to an attribute that an object holds, past its class."""
-    return step == "attr" and name in dict_of(x) and not hasattr(type(static_attribute(type(x), name)), "__set__")
-
-
-def _moving_at(root, steps) -> int | None:
-    """Return the number of the first step to an item that the call may put there: one counted from the end, or none so far."""
-    for n, (kind, _) in enumerate(steps):
-        if kind == "item" and (counts_back(steps[:n + 1]) or follow(root, steps[:n + 1]) is MISSING):
-            return n
-    return None

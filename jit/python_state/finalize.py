@@ -70,6 +70,8 @@ class Finaliser:
         for t in targets.values():
             if t.kind == "attr" and t.place not in self._written and t.was is not MISSING:
                 self._reads.add_own(t.owner, t.key, t.text)
+            if t.kind == "attr" and t.place not in self._written and t.was is MISSING and not is_a(t.owner, (type, Module)):
+                self._reads.add_missing(t.text, t.owner, t.key)         # `o.k = 3; del o.k` deletes what it finds there
             if t.place in known or t.place in self._written or t.was is MISSING or isinstance(t.owner, Module):
                 continue
             if isinstance(t.owner, type) and hasattr(type(t.was), "__get__"):       # reading it gives what that binds

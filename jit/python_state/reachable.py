@@ -18,7 +18,6 @@ import numpy as np
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ...runtime.optim.optimizer import Optimizer
-from ..bytecode.attribute_queries import ANY_ATTRIBUTE
 from ..bytecode.reads import CACHED, is_user_function, key_text
 from ..bytecode.user_code import (
     attributes_of,
@@ -41,7 +40,7 @@ from ..guards.locations import StateInputs
 from ..guards.references import reference_to
 from ..guards.snapshot import BUILTINS, CONTAINERS, Snapshot, has_content, is_changeable, is_plain, snapshot
 from ..proxies.new_objects import BUFFERS
-from ..side_effects.contents import ContainerLog, UntrackedUses
+from ..side_effects.contents import ContainerLog
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .attributes_of_libraries import LibraryAttributes
@@ -60,10 +59,9 @@ class Reachable:
     """Walk over the objects that user code reaches."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
-                 uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes,
-                 iterators: OutsideIterators, weak: WeakReferences):
+                 attributes: DynamicAttributes, tensors: TensorAttributes, iterators: OutsideIterators, weak: WeakReferences):
         self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
-        self._uses, self.attributes, self._tensors = uses, attributes, tensors
+        self.attributes, self._tensors = attributes, tensors
         self.caches, self.iterators, self.weak = FunctionCaches(reads, tensors), iterators, weak
         self.of_libraries = LibraryAttributes(reads)
         self.arguments: list = []       # (name, value) of methods and containers among the arguments that count by identity
@@ -94,35 +92,23 @@ class Reachable:
         self.arguments.clear()
         del self.on_operand     # (a circle)
 
-    # Code that starts.
-
-    def query(self, queries):
-        """Take in the attribute queries of code that starts, for all objects that were reached."""
+    def asks(self, names=None):
+        """Note code that is not seen and asks any object for attributes: those of some names, or any."""
         attributes = self.attributes
-        self._reads.asks_for_fields(queries.names)
-        question = attributes.log.add(queries)
-        if question is not None:
-            for value, text, _ in list(self._known.outside.values()):
-                attributes.answer(question, text, value, self.add)
-            self._tensors.query(question)
-            for cls in attributes.module_classes:
-                attributes.answer_of_modules(cls, question.names)
-            for m in self._writes.modules.modules():
-                self._answer_of_module(m, question.names)
-        kind = attributes.log.add_computing(queries)
-        if kind is not None:
-            self._reads.by_name = True
-            for value, text, _ in list(self._known.outside.values()):
-                attributes.answer_with_all(kind, text, value, self.add)
+        if names is None and not attributes.asks_all:
+            attributes.asks_all = self._reads.by_name = True
+        elif names is None or not attributes.asks(names):
+            return
+        for value, text, _ in list(self._known.outside.values()):
+            self._answer(text, value)
+        for m in self._writes.modules.modules():
+            self._answer_of_module(m)
+        self._tensors.answer()
 
-    def use(self, code, queries, more):
-        """Take in how code that starts uses containers in attributes of untracked objects."""
-        new = self._uses.add(code, queries, more)
-        if new:
-            for owner, *_ in list(self._known.outside.values()):
-                self._uses.apply(attributes_of(owner), new)
-            for m in self._writes.modules.modules():
-                self._uses.apply(attributes_of_module(m), new)
+    def _answer(self, text, value):
+        self.attributes.answer(text, value)
+        values: dict = attributes_of(value)
+        self._use_all(values if self.attributes.asks_all else {n: values[n] for n in self.attributes.asked & values.keys()})
 
     # Modules.
 
@@ -137,22 +123,29 @@ class Reachable:
     def _remember(self, m):
         for new in self._writes.modules.remember(m):
             self._known.visited[id(new)] = new
-            self._uses.apply(attributes_of_module(new))
             self._reads.add_class(type(new))
-            self.attributes.add_module_class(type(new))
-            for question in self.attributes.log.all():
-                self._answer_of_module(new, question.names)
+            self._answer_of_module(new)
             for t in (*dict_of(new)["_parameters"].values(), *dict_of(new)["_buffers"].values()):
                 self._tensors.add(t)
             for name, value in self._attributes_before(new):
                 if is_walked_anywhere(value):
                     self.walk(f"{type(new).__name__}.{name}", value)
 
-    def _answer_of_module(self, m, names):
-        """Guard containers among the attributes of a module, and visit objects: guards on modules do not look into them."""
-        attributes = dict(self._attributes_before(m))
-        for name in names & attributes.keys():
+    def _answer_of_module(self, m):
+        """Guard what code which is not seen asks of a module."""
+        if self.attributes.asks_all:
+            self._takes_of_module(m, dict(self._attributes_before(m)))
+        else:
+            self._takes_of_module(m, self.attributes.asked)
+        for name in self.attributes.asked:
+            self.attributes.of_class(type(m), name)
+
+    def _takes_of_module(self, m, names):
+        """Guard containers among some attributes of a module, and visit objects: guards on modules do not look into them."""
+        attributes = dict(self._attributes_before(m)) if names else {}
+        for name in attributes.keys() & names:
             text, value = f"{type(m).__name__}.{name}", attributes[name]
+            self.use_all(value)
             if not (is_plain(value) or is_a(value, Tensor)):
                 self.walk(text, value)
             if has_content(value):
@@ -217,7 +210,7 @@ class Reachable:
         if is_a(value, Tensor) and not is_argument:
             self._tensors.add(value)
         elif is_a(value, Tensor):
-            self._tensors.answer_all(text, value)
+            self._tensors.answer_all(value)
         elif is_instance(value):
             if not (is_argument and is_derived(value)):         # (arguments are compared with their classes)
                 self._reads.add_kind(value)
@@ -230,21 +223,24 @@ class Reachable:
             self.add(text, value)
             found += _members_of(text, value)
         elif is_user_function(value):
-            self._reads.add_holder(value, types.FunctionType)
+            self._reads.add_named(value, types.FunctionType)
             found += self.add(text, value)
         elif kind is types.MethodType and is_user_function(value.__func__):
-            self._reads.add_holder(value.__func__, types.FunctionType)
+            self._reads.add_named(value.__func__, types.FunctionType)
         return found
 
     def takes_all(self, value, sets=False):
         """Guard all attributes of an object, for code that takes its `__dict__` or is not tracked; `sets`: and may set them."""
         self._known.parts.taken.takes_all(value)
         if is_a(value, Module):
+            names = attributes_of_module(value).keys()
             self.attributes.query_all(value, False)
+            self._writes.modules.read |= names      # (of a traced module, too, which shares them)
+            self._takes_of_module(value, names)
         if id(value) not in self._known.outside:
             return
         text = self._known.name_of(value)
-        self.attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=sets), text, value, self.add)
+        self.attributes.answer_with_all(text, value, sets)
         self.attributes.query_all(value, False)
         self._use_all(dict(vars(value)) if isinstance(value, type) else attributes_of(value))
 
@@ -289,27 +285,23 @@ class Reachable:
             self._tensors.calls_method(receiver, name)
 
     def add(self, text, value) -> list:
-        """Note an object that is reached, and answer all queries so far; return (text, value) of its parts."""
+        """Note an object that is reached, and guard what code which is not seen asks of it; return (text, value) of its parts.
+        """
         if id(value) in self._known.outside:
             return []
         self._known.add_outside(value, text)
-        self._uses.apply(attributes_of(value))
-        for question in self.attributes.log.all():
-            self.attributes.answer(question, text, value, self.add)
-        kinds = self.attributes.log.computing
-        cls: Any = type(value)
-        if has_library_methods(cls):
-            kinds = [*kinds, ANY_ATTRIBUTE]
+        if self.attributes.asked or self.attributes.asks_all:
+            self._answer(text, value)
+        if has_library_methods(type(value)):
             self._use_all(attributes_of(value))
             self.attributes.add_names(value, with_classes=False)
-        for kind in kinds:
-            self.attributes.answer_with_all(kind, text, value, self.add)
+            self.attributes.answer_with_all(text, value)
         return [(f"{text}.{name}", v) for name, v in self._attributes_before(value) if not is_plain(v)]
 
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
         attributes = attributes_of_module(owner) if is_a(owner, Module) else attributes_of(owner)
-        by_name = {STATE_OF_STEPS} - self.attributes.log.names() if is_a(owner, Optimizer) else ()
+        by_name = {STATE_OF_STEPS} if is_a(owner, Optimizer) else ()
         return [(name, v) for name, v in attributes.items() if name not in by_name and not self._writes.has_set(owner, name)]
 
     def use_all(self, value):

@@ -23,7 +23,6 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, load, read
 from ..guards.snapshot import is_container, is_plain, snapshot
 from ..host.ordering import ReadOrder
-from ..side_effects.contents import UntrackedUses
 from .ambient_state import condition_on
 
 # Attribute of an optimizer that code must name to lead there: steps make and replace its entries, and tell the recorder so.
@@ -31,11 +30,8 @@ STATE_OF_STEPS = "state"
 HELD = "held"       # kind of the conditions on objects that classes hold
 LIBRARY = "library"     # kind of the conditions on objects of the standard library that are no data
 DATA = "data"       # kind of the conditions on objects of libraries that hold data
-# Attributes that classes and functions keep in C code, by their kind. Their dictionaries do not show a change.
-_FIELDS = {type: frozenset(("__name__", "__qualname__", "__module__", "__doc__", "__bases__", "__base__")),
-           types.FunctionType: frozenset(("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
-                                          "__code__"))}
-IN_TEXTS = frozenset(("__name__", "__qualname__", "__module__"))        # of them, those that texts of objects tell
+# Attributes of classes and functions that texts of objects tell. C code keeps them: no dictionary shows a change.
+_IN_TEXTS = ("__name__", "__qualname__", "__module__")
 _METHODS = (types.FunctionType, staticmethod, classmethod, property)
 _IN_CLASSES = (*_METHODS, Tensor)
 
@@ -156,8 +152,8 @@ class ReadLog:
 
     walker: Walker      # follows values that were read
 
-    def __init__(self, known: KnownObjects, inputs: StateInputs, order: ReadOrder, uses: UntrackedUses):
-        self._known, self._inputs, self._uses = known, inputs, uses
+    def __init__(self, known: KnownObjects, inputs: StateInputs, order: ReadOrder):
+        self._known, self._inputs = known, inputs
         self.order = order              # when the guarded locations may be read, between host calls
         self.guards: dict = {}          # {(id of the root, chain): `Guard`}
         self.conditions: dict = {}      # {identity: condition}
@@ -166,8 +162,8 @@ class ReadLog:
         self._behind: set = set()       # (class, name) of what is guarded behind attributes of objects
         self._kinds: dict = {}          # by id: (object that was reached, its class)
         self._classes: dict = {}        # by id: classes whose names are guarded, with their bases and metaclasses
-        self._fields: frozenset = frozenset()       # names of `_FIELDS` that code may read of any class or function
-        self._with_fields: dict = {}        # by id: classes and functions that were reached
+        self._makes_texts = False       # whether code may make texts of objects
+        self._named: dict = {}          # by id: (class or function of the user's that was reached, its kind)
         self._special: dict = {}        # ids of a class and of code -> (its names as a special method there, class, code)
         self.by_name = False            # whether code may have read attributes that no chain shows
         self.reader = ""                # function whose code is looked at, as file:line
@@ -235,7 +231,6 @@ class ReadLog:
             is_followed = is_a(owner, (type, types.ModuleType, types.FunctionType)) or (
                 name == STATE_OF_STEPS and is_a(owner, Optimizer))
             if is_followed and not is_plain(value):         # (objects of other classes are followed as a whole)
-                self._uses.apply({name: value})
                 self.walker.walk(f"{text}.{name}", value)
             self.guards[id(owner), chain] = Guard(
                 chain, owner, self._inputs.same_as(value, owner, name) or snapshot(value, self._inputs), self.reader)
@@ -285,23 +280,24 @@ class ReadLog:
             for c in (*cls.__mro__, *type(cls).__mro__):
                 if is_user_defined(c) and ("class", id(c)) not in self.conditions:
                     self.conditions["class", id(c)] = ClassNames(c)
-                    self.add_holder(c, type)
+                    self.add_named(c, type)
 
-    def asks_for_fields(self, names):
-        """Note names that code may read of any class or function, among them some of `_FIELDS`."""
-        new = names - self._fields
-        self._fields |= new
-        for owner, kind in [*self._with_fields.values()] if new else ():
-            self._add_fields(owner, kind, new)
+    def makes_texts(self):
+        """Note that code may make texts of objects, which tell the names of any class or function."""
+        if not self._makes_texts:
+            self._makes_texts = True
+            for owner, kind in [*self._named.values()]:
+                self._add_names(owner, kind)
 
-    def add_holder(self, owner, kind):
-        """Note a class or function (`kind`) of the user's that is reached: it keeps its names in C code."""
-        if id(owner) not in self._with_fields:
-            self._with_fields[id(owner)] = owner, kind
-            self._add_fields(owner, kind, self._fields)
+    def add_named(self, owner, kind):
+        """Note a class or function (`kind`) of the user's that is reached."""
+        if id(owner) not in self._named:
+            self._named[id(owner)] = owner, kind
+            if self._makes_texts:
+                self._add_names(owner, kind)
 
-    def _add_fields(self, owner, kind, names):
-        for name in names & _FIELDS[kind]:
+    def _add_names(self, owner, kind):
+        for name in _IN_TEXTS:
             value = read(owner, (("attr", name),))
             if in_class(type(owner), name) is vars(kind)[name] and value is not MISSING:     # (else code of a metaclass)
                 self.add_attribute(owner.__qualname__, owner, name, value)
@@ -357,6 +353,12 @@ class ReadLog:
                 self.conditions[place] = AbsentNames(owner, text)
             asks = {"__getattr__"} - owner.__dict__.keys() if is_a(owner, types.ModuleType) else set()
             self.conditions[place].names |= names | asks
+
+    def add_missing(self, text, owner, name):
+        """Guard that an object has no attribute of its own under a name: none in its dictionary, and an empty slot."""
+        self.add_absent(text, owner, {name})
+        if isinstance(static_attribute(type(owner), name), types.MemberDescriptorType):
+            self.add_attribute(text, owner, name, MISSING)
 
     def add_unshadowed(self, text, owner, names):
         """Guard that an object has no attributes of its own that come before those of some names in its class."""

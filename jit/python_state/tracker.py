@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from ...ir.source_location import place_text
-from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ...runtime.state.mode import tls
-from ..bytecode.attribute_queries import QueryLog, catches, global_names, names_by_value, queries_of, table_variables
+from ..bytecode.attribute_queries import global_names
 from ..bytecode.call_sites import reads_handled
 from ..bytecode.identity import asks_identity, tells_apart
 from ..bytecode.operation_sites import makes_text, sets_class
-from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, follow, stores_of, untracked_reads, writes_of
+from ..bytecode.reads import FREE, GLOBAL, MISSING, Chain, writes_of
 from ..bytecode.user_code import is_a, is_own, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus, ReplacedError, TraceError
 from ..guards.frames import (
@@ -38,26 +37,26 @@ from ..guards.frames import (
 )
 from ..guards.guards import tensors_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import StateInputs, root_value
+from ..guards.locations import StateInputs
 from ..guards.snapshot import share_memory
 from ..guards.symbolic_lookups import PrivateTables
 from ..host.ordering import HostLog, ReadOrder
 from ..proxies.new_objects import NewObjects
 from ..recorder.own_code import OwnCode
-from ..side_effects.contents import ContainerLog, UntrackedUses
+from ..side_effects.contents import ContainerLog
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .ambient_state import states_of_text
 from .attributes import DynamicAttributes, TensorAttributes
 from .attributes_of_libraries import names_set
-from .call_policy import CallPolicy, ContextVariables, is_switch
+from .call_policy import CallPolicy, ContextVariables
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .frames_apart import FINALISES, LOADS
 from .functions_of_libraries import first_argument, observer_of
 from .iterators import OutsideIterators
 from .reachable import Reachable
-from .read_log import IN_TEXTS, ReadLog
+from .read_log import ReadLog
 from .stand_ins import casts_of, make_plain, may_need_stand_ins, settle
 from .stdlib_state import FROM_SYSTEM, RandomGenerators, is_seed
 from .switch_log import SwitchLog
@@ -99,22 +98,21 @@ class Tracker:
         self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
         self.status = status = RecordingStatus(running_position)
         self.known = known = KnownObjects(status)
-        self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(inputs, contents)
+        self._functions = RunningFunctions()
         contents.overlaps = self._lies_in_tensors
-        self.reads = reads = ReadLog(known, inputs, ReadOrder(), uses)
+        self.reads = reads = ReadLog(known, inputs, ReadOrder())
         self.writes = writes = WriteLog(status, known, inputs, contents, self._functions)
-        self.attributes = DynamicAttributes(queries, known, inputs, reads, writes)
+        self.attributes = DynamicAttributes(known, inputs, reads, writes)
         self.tensors = TensorAttributes(status, known, inputs, reads, writes, self.attributes)
-        self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors,
+        self.reachable = Reachable(known, inputs, contents, reads, writes, self.attributes, self.tensors,
                                    OutsideIterators(status), WeakReferences(status, known, inputs, reads))
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
-        self.hosts = HostLog(known, inputs, contents, reads, writes, queries)
+        self.hosts = HostLog(known, inputs, contents, reads, writes, self.attributes)
         self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts,
                                 self.hosts.locks, private)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
-        self._catchers: set = set()     # code that goes on after a missing attribute
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call
 
     def begin(self):
@@ -141,7 +139,7 @@ class Tracker:
         tls.m.dispatch_hook = tls.m.own_code = None
         restore_profiler(before)
         self.world.events.stop()
-        del self.world.events       # (a circle)
+        self.world.events = None        # (a circle)
 
     def end(self):
         """End the recording, and the detection of code that is no part of it."""
@@ -293,26 +291,20 @@ class Tracker:
         if self.inputs.is_symbolic and (
                 "__dict__" in code.co_names or code.co_name in _EXACT or not casts_of(code).get("type", True)):
             self.writes.fix_numbers()
-        names = self._attribute_queries(frame, own)
+        self._attributes_in(code)
         self._implicit_reads(frame)
-        self.writes.modules.named(names)
         self.chains.add_defaults(frame)
         local, known = frame.f_locals, self.known
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if id(local.get(name)) in known.outside or id(local.get(name)) in known.tensors:
                 self.reachable.walk(name, local[name], is_argument=id(local[name]) in known.received)
         self.chains.add_frame(frame, own)
-        for chain in stores_of(code):
-            if chain.root == GLOBAL:
-                self._store(chain, root_value(frame.f_globals, chain.name))
-            elif chain.name in local:
-                self._store(chain, local[chain.name])
         self.inputs.settle(local)
 
     def _texts(self, code):
         """Guard what the texts of objects depend on, if code makes some."""
         if makes_text(code) or not _MAKE_TEXTS.isdisjoint(code.co_names):
-            self.reads.asks_for_fields(IN_TEXTS)
+            self.reads.makes_texts()
         if makes_text(code):
             for state in states_of_text(code):
                 self.reads.add_condition(state)
@@ -331,29 +323,14 @@ class Tracker:
             self.reads.add_method(first if is_a(first, type) else type(first), code.co_name, functions)
             self.reads.add_special_method(code, first)
 
-    def _attribute_queries(self, frame, own) -> frozenset:
-        """Log the attributes that code reads of untracked objects; return their names."""
-        code = frame.f_code
+    def _attributes_in(self, code):
+        """Note the attributes that code may get or set, as far as its names tell more than its instructions."""
         if "cell_contents" in code.co_names or sets_class(code):
             self.reachable.on_operand()
         if reads_handled(code):
             self.world.asks_handled()
         self.reads.by_name = self.reads.by_name or not _READ_ANY.isdisjoint(code.co_names)
-        late, assigned = self.chains.names_past_own(frame, own)
-        by_value = names_by_value(frame)
-        self.writes.modules.read |= untracked_reads(code) | by_value | late
-        more = by_value | late | assigned
-        queries = queries_of(code).with_names(more, assigned)
-        if not queries.by_name and self._is_caught(frame):
-            queries = queries._replace(by_name=True)
         self.reachable.of_libraries.code_sets(names_set(code))
-        self.reachable.query(queries)
-        self.reachable.use(code, queries, more)
-        for name in table_variables(code) or ():
-            value = frame.f_locals.get(name)
-            self.reachable.walk(name, value)
-            self.reachable.takes_all(value, sets=True)
-        return queries.names
 
     def _implicit_reads(self, frame):
         """Log reads by `globals()`, by `super()` and of modules that the code imports itself."""
@@ -368,32 +345,6 @@ class Tracker:
         if "__class__" in code.co_freevars and code.co_argcount:        # `super()`
             self.reads.add_inherited(code.co_names, frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0]))
         self.chains.add_imports(code, space.get("__package__"))
-
-    def _is_caught(self, frame) -> bool:
-        """Return whether the function goes on where code does not find an attribute."""
-        if catches(frame.f_code):
-            self._catchers.add(frame.f_code)
-        while self._catchers and frame is not None and frame.f_code is not self.hosts.outside:
-            if frame.f_code in self._catchers:
-                return True
-            frame = frame.f_back
-        return False
-
-    def _store(self, chain, base):
-        target, (_, key) = follow(base, chain.steps[:-1]), chain.steps[-1]
-        if id(target) in self.known.own:
-            return
-        if type(target) is types.CellType and key == "cell_contents":
-            self.writes.add(target, "", "cell", root_value(target, ""), f"{chain}")
-            return
-        if isinstance(target, Tensor):
-            if not hasattr(type(target), key):
-                self.tensors.add_write(target, key, f"{chain}")
-            return
-        self.reads.add_behind(target, key)      # its class may say how the attribute is stored
-        is_library = is_a(target, (type, types.ModuleType)) and not is_user_namespace(target)
-        if isinstance(target, Module) or id(target) in self.known.outside or (is_library and not is_switch(target, key)):
-            self.writes.add(target, key, "attr", follow(target, chain.steps[-1:]), f"{chain}")
 
     # The end of the call.
 

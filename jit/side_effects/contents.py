@@ -33,7 +33,6 @@ from ..bytecode.uses import (
     both,
     compared_in,
     passed_in,
-    untracked_uses,
 )
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.expectation import Expectation, PartsExpectation
@@ -61,7 +60,7 @@ from ..guards.snapshot import (
 )
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.set_layout import can_be_given, content_of_set
-from ..proxies.symbolic_tables import TABLES, real_table
+from ..proxies.symbolic_tables import TABLES
 from ..proxies.threads import is_alone, mapped
 from .effects import Target
 
@@ -519,7 +518,6 @@ def _kind_of(t):
 
 # Use of a container -> use where no item of it has a guard.
 _ALL_OF_IT: dict = {**dict.fromkeys((*SINGLE, KEYED, GROWN, COUNTED)), MEASURED: INSPECTED}
-_ANY = "*"          # stands for every attribute name
 
 
 @of_code()
@@ -548,35 +546,3 @@ def note_arguments(frame, inputs, contents, uses) -> None:
             contents.hold((value,))
         if caller is not None:
             contents.followed_into(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
-
-
-class UntrackedUses:
-    """Uses of containers in attributes of objects to which no chain leads: each object that is reached may be meant."""
-
-    def __init__(self, inputs, contents):
-        self._inputs, self._contents = inputs, contents
-        self._by_name: dict = {}        # attribute name, or _ANY -> {(use, call or None): None}
-
-    def add(self, code, queries, more) -> dict:
-        """Add the uses in code that starts; return the new ones. Attributes queried by name, `more` among them, have any
-        use."""
-        known = untracked_uses(code)
-        uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
-        uses += [(name, None, None) for name in (queries.names - {name for name, *_ in known}) | more]
-        uses += [(_ANY, None, None)] if queries.computes else ()
-        new: dict = {}
-        for name, how, call in uses:
-            if (how, call) not in self._by_name.setdefault(name, {}):
-                self._by_name[name][how, call] = None
-                new.setdefault(name, []).append((how, call))
-        return new
-
-    def apply(self, attributes, uses=None):
-        """Note uses of the containers among the attributes of an object: the given ones, or all so far."""
-        uses = self._by_name if uses is None else uses
-        for name in attributes if _ANY in uses else attributes.keys() & uses.keys():
-            value = real_table(attributes[name])
-            if type(value) in RESTORED or type(value) in (tuple, np.ndarray):
-                for how, call in (*uses.get(name, ()), *uses.get(_ANY, ())):
-                    calls = () if call is None else (call,)
-                    self._contents.used(self._inputs.without_table(attributes[name], how, calls), how, calls)

@@ -451,10 +451,10 @@ class Run:
         if tracker.status.replaced:
             raise ReplacedError(tracker.status.replaced)
         taken = tracker.known.parts.taken
-        log = tracker.attributes.log
-        if log.computing:       # code computes names
+        attributes = tracker.attributes
+        if attributes.asks_all:
             taken.whole.update(map(type, taken.apart.values()))
-        why = self.objects.learn(taken, tracker.tensors.names | log.names() | taken.names, self.template.spec)
+        why = self.objects.learn(taken, tracker.tensors.names | attributes.names | taken.names, self.template.spec)
         if why:
             raise DisturbedError(why)
 

@@ -1,5 +1,6 @@
 """Attributes that traced functions query by computed names, and attributes that users give tensors."""
 
+import operator
 import types
 
 import numpy as np
@@ -526,3 +527,40 @@ def test_results_have_the_attributes_that_they_were_given(make):
 def test_listing_the_attributes_of_a_tensor_is_refused(lists):
     with pytest.raises(jit.TraceError, match="lists the attributes of a tensor"):
         jit.trace(lambda x: (x + 1, str(lists(x))))(ingot.ones(3))
+
+
+READS_OF_ONE = {
+    "loop": "for o in some[:1]:\n        x = x * o.k", "variable": "o = some[0]\n    x = x * o.k",
+    "method": "x = some[0].scaled(x)", "comprehension": "x = x * sum([o.k for o in some[:1]])",
+    "pattern": "match some[0]:\n        case Held(k=k):\n            x = x * k",
+    "getattr": "x = x * getattr(some[0], 'k')", "format": "x = x * float('{0.k}'.format(some[0]))",
+    "attrgetter": "x = x * operator.attrgetter('k')(some[0])", "table": "o = some[0]\n    x = x * o.__dict__['k']",
+    "write": "o = some[0]\n    x = x * o.k\n    o.seen = 1", "made": "o = Held(1.0)\n    x = x * o.k * some[0].k",
+    "held by a made one": "o = Held(1.0)\n    o.held = some[0]\n    x = x * o.held.k"}
+
+
+@pytest.mark.parametrize("name", READS_OF_ONE)
+def test_only_the_object_whose_attribute_code_gets_counts(name):
+    """Attributes of the same name in other objects that code reaches may change."""
+    source = f"""
+class Held:
+    def __init__(self, k): self.k = k
+    def scaled(self, x): return x * self.k
+some, other = [Held(2.0), Held(3.0)], Held(4.0)
+def fn(x):
+    {READS_OF_ONE[name]}
+    return x + len(some) * (other is not None)
+"""
+    results = []
+    for wrap in (lambda fn: fn, jit.trace):
+        space = {"operator": operator, "__name__": "program_of_a_user"}
+        exec(compile(source, "program of a user", "exec"), space)
+        fn, seen = wrap(space["fn"]), []
+        for i in range(6):
+            space["other"].k = space["some"][1].k = float(i)
+            if i == 4:
+                space["some"][0].k = 9.0
+            seen.append(fn(ingot.ones(2)).tolist())
+        results.append(seen)
+    assert results[0] == results[1]
+    assert fn.stats()["compiles"] == 2, fn.stats()["misses"]

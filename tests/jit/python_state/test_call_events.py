@@ -27,6 +27,7 @@ import pytest
 import ingot
 import row_sample
 from ingot import jit, nn
+from ingot.jit.python_state import call_events
 
 # Results are looked at by code that is not followed, so that operations of the program alone are.
 LIBRARY: dict = {"__name__": "numpy_digest"}
@@ -400,3 +401,11 @@ def test_special_methods_that_are_replaced_are_noticed(name):
 
     for change in ("replaced", "inherited", "of another class"):
         assert run(change, jit.trace) == run(change, lambda fn: fn), change
+
+
+def test_a_python_whose_frames_are_not_known_refuses_attributes(monkeypatch):
+    """Nothing shows whose attribute code gets there, and so no guard could hold it."""
+    monkeypatch.setattr(call_events, "stack_values", lambda frame, slots: None)
+    fn = jit.trace(lambda x, o: x * o.rate)
+    with pytest.raises(jit.TraceError, match="this version of Python does not show whose"):
+        fn(ingot.ones(2), types.SimpleNamespace(rate=2.0))

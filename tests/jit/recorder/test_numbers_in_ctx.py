@@ -41,8 +41,8 @@ def make():
         k = value
     return f, change
 """
-    space = {"ingot": ingot, "w": ingot.ones(3).requires_grad_(), "state": types.SimpleNamespace(k=0.0, other=0.0),
-             "table": {"k": 0.0}, "K": 0.0}
+    space = {"ingot": ingot, "types": types, "w": ingot.ones(3).requires_grad_(),
+             "state": types.SimpleNamespace(k=0.0, other=0.0), "table": {"k": 0.0}, "K": 0.0}
     exec(compile(program, "program of a user", "exec"), space)
     f, change = space["make"]()
     traced, gradients = wrap(f), []
@@ -62,7 +62,8 @@ def make():
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-@pytest.mark.parametrize("keep", ["ctx.k = k;ctx.k", "ctx.held = [k];ctx.held[0]"], ids=["number", "list"])
+@pytest.mark.parametrize("keep", ["ctx.k = k;ctx.k", "ctx.held = [k];ctx.held[0]",
+                                  "ctx.held = types.SimpleNamespace(k=k);ctx.held.k"], ids=["number", "list", "object"])
 def test_gradient_reversal_with_a_schedule(source, keep):
     expected, _ = life(source, keep, lambda f: f)
     gradients, f = life(source, keep, jit.trace)

@@ -3187,7 +3187,7 @@ PROGRAMS = parsed(_TEXT)
 # Programs that raise `TraceError`.
 REFUSED = frozenset((
     "arg_namespace", "copy_tensor_outside", "exit_iter", "gen_for_loop_partial", "gen_in_list", "gen_outside_arg",
-    "gen_outside_attr", "gen_outside_local_hop", "isinstance_hook", "lock_with", "map_outside", "metaclass_registry",
+    "gen_outside_attr", "gen_outside_local_hop", "isinstance_hook", "lock_with", "map_outside",
     "np_random_state_obj", "policy_gradient", "print_redirect_outside", "random_state_restore",
     "result_generator", "result_iter_consumed", "result_range_zip", "return_bound_made", "return_lambda_made",
     "return_nn_module_made", "return_partial_made", "stringio_log", "unpack_hop_iter", "yield_from_outside",))
