@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.params import param_key
-from ...ir.ops.index.indexing import in_range
+from ...ir.ops.index.indexing import gather, in_range
+from ...ir.ops.index.sort import arg_topk, argsort
 from ..layout.plain_operands import pattern_of
 from ..rewrite.kernel_body import is_free, source_of
 from ..rewrite.strided import row_major
@@ -59,9 +60,15 @@ def hoist_index_checks(graph: Graph) -> Graph:
 
 
 def may_fail(node: Node) -> bool:
-    """Return whether a node may raise, or has an effect that Python may see; an update with checked indices does not."""
+    """Return whether a node may raise, or has an effect that Python may see; neither an update with checked indices nor a
+    gather by the positions of a sort does."""
     if not node.op.may_refuse(node.inputs):
         return node.has_effect
+    if node.op is gather:
+        x, index = node.inputs
+        maker = index.node if type(index) is Value else None
+        if maker is not None and maker.op in (argsort, arg_topk):
+            return maker.params["dim"] != node.params["dim"] or maker.inputs[0].aval.shape != x.aval.shape
     indices = [node.inputs[position] for position, *_ in _index_bounds(node)]
     return not indices or any(v.node is None or v.node.op is not in_range for v in indices)
 

@@ -62,20 +62,36 @@ def _lighter(groups, graph) -> list:
 
 
 def _late(graph, steps):
-    """Move steps on inputs alone (packed weights) before their first reader, to save memory; checks of indices go first."""
+    """Move steps on inputs alone (packed weights) before their first reader, to save memory; checks of indices go first, with
+    the integers that they need."""
     inputs, makers = set(graph.inputs), {}
-    ordered: dict = {}
+    ordered = _checks(graph, steps)
     for s in steps:
-        if inputs.issuperset(reads_of(s)) and (type(s) is Fused or s.node.is_pure):
-            if type(s) is Call and s.node.op is in_range:
-                ordered[s] = None
-            else:
-                makers.update(dict.fromkeys(writes_of(s), s))
+        if s not in ordered and inputs.issuperset(reads_of(s)) and (type(s) is Fused or s.node.is_pure):
+            makers.update(dict.fromkeys(writes_of(s), s))
     for s in steps:
         if s not in makers.values():
             ordered.update(dict.fromkeys([makers[v] for v in reads_of(s) if v in makers]))
             ordered[s] = None
     return [*ordered, *[s for s in steps if s not in ordered]]
+
+
+def _checks(graph, steps) -> dict:
+    """Return the steps that check indices, each behind the steps that it needs, as keys; without those that need floats, which
+    may be large, or steps with effects."""
+    makers = {v: s for s in steps for v in writes_of(s)}
+    numbers = {s: i for i, s in enumerate(steps)}
+    ordered: dict = {}
+    for check in [s for s in steps if type(s) is Call and s.node.op is in_range]:
+        needed, open_steps = {check}, [check]
+        while open_steps:
+            more = {makers[v] for v in reads_of(open_steps.pop()) if v in makers} - needed
+            needed |= more
+            open_steps += more
+        if all((type(s) is Fused or s.node.is_pure) and all(not v.aval.dtype.is_floating_point for v in writes_of(s))
+               for s in needed):
+            ordered.update(dict.fromkeys(sorted(needed, key=numbers.__getitem__)))
+    return ordered
 
 
 def place(schedule: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None,

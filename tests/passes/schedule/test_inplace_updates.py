@@ -277,3 +277,36 @@ def test_index_checks_of_a_graph_without_updates_stay():
         }""")
     assert hoist_index_checks(graph) is graph
     assert may_fail(graph.nodes[0])
+
+
+# Nothing that may fail runs between writes: indices are checked before the first one.
+
+
+def _gathers_behind_writes(x, i, dim):
+    v = (x * 2).sum(0, keepdim=True)
+    x.index_copy_(0, i, v)
+    values, at = x[:WIDTH].topk(3, dim=1)
+    return values + x[:WIDTH].gather(dim, at).sum()
+
+
+def _writes_at_numbers_made_late(x, i, dim):
+    v = (x * 2).sum(0, keepdim=True)
+    x.index_copy_(0, i, v)
+    x.index_copy_(0, (i + dim) * 3 % ROWS, v + 1)
+    return x.sum(1)
+
+
+@pytest.mark.parametrize("f, dim, written", [
+    (_gathers_behind_writes, 1, True),              # by the positions of a sort, along its dim
+    (_gathers_behind_writes, 0, False),             # along another dim
+    (_writes_at_numbers_made_late, 1, True),        # by integers of the arguments: they are checked first
+], ids=str)
+def test_reads_and_writes_by_index_behind_a_write(f, dim, written):
+    step = jit.trace(lambda x, i: f(x, i, dim))
+    want = ingot.randn(ROWS, WIDTH)
+    x, i = want.clone(), ingot.tensor([2])
+    for _ in range(3):
+        out, expected = step(x, i), f(want, i, dim)
+        np.testing.assert_array_equal(x.numpy(), want.numpy())
+        np.testing.assert_array_equal(out.numpy(), expected.numpy())
+    assert (step.stats()["in_place"] == 1) == written
