@@ -26,15 +26,19 @@ _STORED = {dt.float16: "F16", dt.bfloat16: "BF16"}       # names of the weight f
 class Tokens(NamedTuple):
     """Facts about the tokens of a call that all layers share.
 
-    positions   positions of the tokens
-    rotations   {window?: (cosines, sines)} of the positions
+    positions   positions of the tokens, [rows, tokens]; [1, tokens] without a cache
+    rotations   {window?: (cosines, sines)} of the positions, each [rows, 1, tokens, rotated / 2]
+    rows        rows of the cache, one for each text
     slots       {window?: the slots of the cache that are read}
-    end         number of tokens stored after the call; None without a cache
+    places      {window?: the places in the cache that are written}
+    end         number of tokens stored in each row after the call; None without a cache
     """
 
     positions: Tensor
     rotations: dict
+    rows: Tensor | None
     slots: dict
+    places: dict
     end: Tensor | None
 
 
@@ -53,7 +57,7 @@ class Attention(nn.Module):
             self.attn_q_norm, self.attn_k_norm = (nn.RMSNorm(c.head_size, c.epsilon) for _ in range(2))
 
     def attend(self, x, tokens: Tokens, cache: LayerCache | None):
-        """Return the results for tokens [..., tokens, width]."""
+        """Return the results for tokens [rows, tokens, width]."""
         c = self.config
         q, k, v = (part(x).unflatten(-1, (-1, c.head_size)).transpose(-2, -3)
                    for part in (self.attn_q, self.attn_k, self.attn_v))
@@ -62,23 +66,24 @@ class Attention(nn.Module):
         cosines, sines = tokens.rotations[self.window > 0]
         q, k = (rotated(t, cosines, sines, c.rotates_pairs) for t in (q, k))
         k, v, key_positions = (k, v, tokens.positions) if cache is None else self.remember(k, v, tokens, cache)
-        ages = tokens.positions[:, None] - key_positions
-        seen = (ages >= 0) & (key_positions >= 0)
+        ages = tokens.positions[:, :, None] - key_positions[:, None]
+        seen = (ages >= 0) & (key_positions >= 0)[:, None]
         if self.window:
             seen = seen & (ages < self.window)
-        out = scores_and_sum(q, k, v, seen, c.score_scale, c.score_cap)
+        out = scores_and_sum(q, k, v, seen[:, None], c.score_scale, c.score_cap)
         return self.attn_output(out.transpose(-2, -3).flatten(-2))
 
     def remember(self, k, v, tokens: Tokens, cache: LayerCache):
         """Store keys and values; return all that the tokens may see, and their positions."""
-        slots, count = tokens.slots[self.window > 0], k.shape[-2]
-        rows = slots.shape[0]
+        rows, slots, places, count = tokens.rows, tokens.slots[self.window > 0], tokens.places[self.window > 0], k.shape[-2]
+        parts = (cache.keys, k), (cache.values, v)
         if count == 1:                  # the slot that it takes holds nothing that it sees, so all are read where they are
-            cache.write(k, v, tokens.positions)
-            return cache.keys[:, :rows], cache.values[:, :rows], cache.positions(slots, tokens.end)
-        positions = cat([cache.positions(slots, tokens.end - count), tokens.positions])
-        keys, values = cat([cache.keys[:, :rows], k], 1), cat([cache.values[:, :rows], v], 1)
-        cache.write(k, v, tokens.positions)
+            cache.write(k, v, places)
+            keys, values = (store.read(rows, slots.shape[0], in_place=True) for store, _ in parts)
+            return keys, values, cache.positions(slots, tokens.end)
+        positions = cat([cache.positions(slots, tokens.end - count), tokens.positions], 1)
+        keys, values = (cat([store.read(rows, slots.shape[0], in_place=False), new], 2) for store, new in parts)
+        cache.write(k, v, places)
         return keys, values, positions
 
 
@@ -130,29 +135,33 @@ class Decoder(nn.Module):
         return model
 
     def forward(self, tokens: Tensor, cache: KeyValueCache | None = None, slots: Tensor | None = None,
-                window_slots: Tensor | None = None) -> Tensor:
-        """Return logits for tokens [..., tokens]. Those of a cache are the next ones of its text, and it takes them in.
+                window_slots: Tensor | None = None, rows: Tensor | None = None) -> Tensor:
+        """Return logits for tokens [..., tokens]. With a cache they are [rows, tokens], the next ones of its texts, and it
+        takes them in.
 
-        slots         0, 1, ...: slots of the cache that hold all tokens of the text so far, with this one if it is one
+        slots         0, 1, ...: slots of the cache that hold all tokens of the longest text so far, with this one if it is one
         window_slots  the same for layers with a window
+        rows          rows of the cache that hold the texts; all rows unless told. If each has one token, they are 0, 1, ...
         """
-        return self.logits(self.hidden(tokens, cache, slots, window_slots))
+        return self.logits(self.hidden(tokens, cache, slots, window_slots, rows))
 
     def hidden(self, tokens: Tensor, cache: KeyValueCache | None = None, slots: Tensor | None = None,
-               window_slots: Tensor | None = None) -> Tensor:
+               window_slots: Tensor | None = None, rows: Tensor | None = None) -> Tensor:
         """Return the hidden states before the last norm."""
         count = tokens.shape[-1]
-        positions = arange(count)
+        positions, end, places = arange(count)[None], None, {}
         if cache is not None:
-            positions = positions + cache.length
-        known = Tokens(positions, {local: self.rotation(positions, local) for local in (False, True)},
-                       {False: slots, True: window_slots}, None if cache is None else cache.length + count)
-        x = F.embedding(tokens, self.token_embd.weight) * self.config.table_scale
+            rows = arange(cache.rows) if rows is None else rows
+            length = cache.length[rows]
+            positions, end = positions + length[:, None], length + count
+            places = {local: cache.places(rows, positions, local) for local in (False, True)}
+            cache.length.index_copy_(0, rows, end)
+        known = Tokens(positions, {local: self.rotation(positions, local) for local in (False, True)}, rows,
+                       {False: slots, True: window_slots}, places, end)
+        x = F.embedding(tokens.reshape(-1, count), self.token_embd.weight) * self.config.table_scale
         for i, block in enumerate(self.blk):
             x = block(x, known, None if cache is None else cache.layers[i])
-        if cache is not None:
-            cache.length.add_(count)
-        return x
+        return x.reshape(*tokens.shape, -1)
 
     def logits(self, x: Tensor) -> Tensor:
         """Return the logits of hidden states."""
@@ -162,13 +171,13 @@ class Decoder(nn.Module):
         return (y / cap).tanh() * cap if cap else y
 
     def rotation(self, positions: Tensor, local: bool) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines of rotary positions, [tokens, rotated / 2]; `local` is for layers with a window."""
+        """Return cosines and sines of positions [rows, tokens]; `local` is for layers with a window."""
         c = self.config
         base, factor = (c.local_base, 1.0) if local else (c.rope_base, c.rope_factor)
         divisors = base ** (arange(0, c.rotated, 2, dtype=dt.float32) / c.rotated) * factor
         if self.rope_freqs is not None:
             divisors = divisors * self.rope_freqs
-        angles = positions[:, None] / divisors
+        angles = positions[:, None, :, None] / divisors
         return angles.cos(), angles.sin()
 
 
@@ -195,11 +204,14 @@ def rotated(x, cosines, sines, in_pairs: bool):
 
 
 def scores_and_sum(q, k, v, seen, scale: float, cap: float):
-    """Return softmax(scores) @ v over [..., heads, tokens, size]; several heads of queries share one of keys."""
+    """Return softmax(scores) @ v over [rows, heads, tokens, size]; several heads of queries share one of keys.
+
+    seen   which keys a token sees, [rows, 1, tokens, keys]
+    """
     if not cap:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale, enable_gqa=q.shape[-3] != k.shape[-3])
-    heads = q.shape[-3]
-    q = q.unflatten(-3, (k.shape[-3], -1))                                      # [..., heads of keys, queries of each, ...]
-    scores = (q @ k.unsqueeze(-3).transpose(-1, -2)) * (scale / cap)
-    weights = (scores.tanh() * cap).masked_fill(~seen, float("-inf")).softmax(-1)
-    return (weights @ v.unsqueeze(-3)).reshape(*q.shape[:-4], heads, *q.shape[-2:])
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    group = q.shape[1] // k.shape[1]
+    grouped = q.unflatten(1, (-1, group)).flatten(2, 3)         # [rows, heads of keys, queries of each * tokens, size]
+    scores = (grouped @ k.transpose(-1, -2)).unflatten(2, (group, -1)) * (scale / cap)
+    weights = (scores.tanh() * cap).masked_fill(~seen.unsqueeze(2), float("-inf")).softmax(-1)
+    return (weights.flatten(2, 3) @ v).reshape(q.shape)

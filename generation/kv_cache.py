@@ -1,7 +1,11 @@
 """Preallocated keys and values of the tokens before, which a traced step writes in place.
 
-A layer that sees all positions has a slot for each. A layer with a window has as many slots as its window, used in turn: the
-token at position p is written over the one at p - slots, which no later token sees.
+A cache has rows, one for each text, of different lengths. A layer that sees all positions has a slot for each. A layer with a
+window has as many slots as its window, used in turn: the token at position p is written over the one at p - slots, which no
+later token sees.
+
+Places of all writes are computed and checked before the first layer: then nothing may fail behind a write, and plans write in
+place (`passes/schedule/inplace_updates.py`).
 """
 
 from ..ir import dtype as dt
@@ -13,39 +17,71 @@ from .decoder_config import DecoderConfig
 ROWS = 256          # slots are read in multiples of so many: a step is bound to new sizes once in so many tokens
 
 
+class StoredNumbers:
+    """Keys or values of one layer: numbers of all slots of all rows, [heads, rows * slots, size].
+
+    Rows of one text are read where they are, if a cache has the rows 0, 1, ... of a call; otherwise copied.
+    """
+
+    def __init__(self, heads: int, rows: int, slots: int, size: int, dtype: dt.DType = dt.float32):
+        self.rows, self.slots = rows, slots
+        self.numbers = zeros(heads, rows * slots, size, dtype=dtype)
+
+    def write(self, at, numbers):
+        """Store numbers [heads, tokens, size] of the tokens at places in rows * slots."""
+        self.numbers.index_copy_(1, at, numbers.to(self.numbers.dtype))
+
+    def read(self, rows, count: int, in_place: bool):
+        """Return the first `count` slots of rows, float32 [rows, heads, count, size]."""
+        return self._part(self.numbers, rows, count, in_place).to(dt.float32)
+
+    def _part(self, numbers, rows, count, in_place):
+        by_row = numbers.unflatten(1, (self.rows, self.slots))
+        part = by_row[:, :rows.shape[0], :count] if in_place else by_row[:, :, :count].index_select(1, rows)
+        return part.transpose(0, 1)
+
+
 class LayerCache:
-    """Keys and values of one layer, each [heads of keys, slots, numbers of a head]."""
+    """Keys and values of one layer."""
 
-    def __init__(self, heads: int, slots: int, size: int):
+    def __init__(self, heads: int, rows: int, slots: int, size: int):
         self.slots = slots
-        self.keys = zeros(heads, slots, size)
-        self.values = zeros(heads, slots, size)
+        self.keys, self.values = (StoredNumbers(heads, rows, slots, size) for _ in range(2))
 
-    def write(self, keys, values, positions):
-        """Store keys and values of tokens; more tokens than slots leave the last ones."""
-        first = max(0, positions.shape[0] - self.slots)
-        at = positions[first:] % self.slots
-        self.keys.index_copy_(1, at, keys[:, first:])
-        self.values.index_copy_(1, at, values[:, first:])
+    def write(self, keys, values, places):
+        """Store keys and values [rows, heads, tokens, size] at places, which are fewer if the last tokens alone are kept."""
+        count, tokens = places.shape[0] // keys.shape[0], keys.shape[2]
+        for store, numbers in ((self.keys, keys), (self.values, values)):
+            store.write(places, numbers[:, :, tokens - count:].transpose(0, 1).flatten(1, 2))
 
     def positions(self, slots, end):
-        """Return the positions of the tokens in some slots when `end` tokens were written; below 0 for empty slots."""
-        return end - 1 - (end - 1 - slots) % self.slots
+        """Return the positions [rows, slots] of tokens in some slots when `end` [rows] tokens were written; below 0 for empty
+        slots."""
+        last = end[:, None] - 1
+        return last - (last - slots) % self.slots
 
 
 class KeyValueCache:
-    """Keys and values of all layers, for up to `context` tokens.
+    """Keys and values of all layers, for texts of up to `context` tokens.
 
-    length    number of tokens that are stored, an int64 tensor: a step adds to it, so that it needs no new recording
+    length    number of tokens stored in each row, int64 [rows]: a step adds to it, so that it needs no new recording
     """
 
-    def __init__(self, config: DecoderConfig, context: int):
-        self.context = context
-        self.length: Tensor = zeros((), dtype=dt.int64)
+    def __init__(self, config: DecoderConfig, context: int, rows: int = 1):
+        self.context, self.rows = context, rows
+        self.length: Tensor = zeros(rows, dtype=dt.int64)
         windows = [config.window(i) for i in range(config.layers)]
         self.window = min([context, *filter(None, windows)])
         self.numbers = arange(context), arange(self.window)      # of slots
-        self.layers = [LayerCache(config.kv_heads, min(w, context) if w else context, config.head_size) for w in windows]
+        self.layers = [LayerCache(config.kv_heads, rows, min(w, context) if w else context, config.head_size)
+                       for w in windows]
+
+    def places(self, rows: Tensor, positions: Tensor, local: bool) -> Tensor:
+        """Return the places in rows * slots of tokens at positions [rows, tokens], flat; `local` is for layers with a window.
+        More tokens than slots leave the last ones."""
+        slots = self.window if local else self.context
+        last = positions[:, max(0, positions.shape[1] - slots):]
+        return (rows[:, None] * slots + last % slots).flatten()
 
     def slots(self, tokens: int) -> tuple[Tensor, Tensor]:
         """Return the slots to read for so many tokens: in layers that see all, and in those with a window."""

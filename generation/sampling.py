@@ -1,7 +1,7 @@
 """The choice of the next token from logits: penalties, temperature, top-k, top-p, min-p, one draw.
 
-All of it are operators on tensors, also the numbers that a user sets, so a traced step contains it. The draw is a function of
-the generator's seed and count: eager and traced code choose the same tokens.
+All of it are operators on tensors, also the numbers that users set, so a traced step contains it. Rows are texts, each with
+numbers and a seed of its own. A row's token is computed in one of a few ways, whatever the ways of other rows are.
 """
 
 from dataclasses import dataclass, fields
@@ -12,13 +12,16 @@ from ..ir.errors import ArgumentError
 from ..runtime.api.math.elementwise import where
 from ..runtime.api.math.sort import topk
 from ..runtime.api.random.random_tensors import rand
-from ..runtime.api.views.tensor_factories import full, tensor, zeros
+from ..runtime.api.views.ranges import arange
+from ..runtime.api.views.tensor_factories import tensor, zeros
 from ..runtime.core.random import Generator
 from ..runtime.core.tensor import Tensor
 
 _LEAST = {"temperature": 0.0, "top_p": 0.0, "min_p": 0.0, "repetition_penalty": 1e-6}
 _MOST = {"top_p": 1.0, "min_p": 1.0}
 _MOST_COUNTED = 1 << 20
+_SORTED = 128           # tokens that are sorted where `top_k` is no larger
+_GREEDY, _FEW, _SOME, _ALL = range(4)       # ways: the largest logit; draws from sorted few, from all sorted, from all
 
 
 @dataclass(frozen=True)
@@ -60,71 +63,103 @@ class Sampling:
         return bool(self.counted) and (self.repetition_penalty, self.frequency_penalty, self.presence_penalty) != (1, 0, 0)
 
     @property
-    def form(self) -> tuple:
-        """The choices that change the operators of a step; the other numbers are tensors."""
+    def way(self) -> int:
+        """The way to a token: its operators, but for penalties."""
         if not self.temperature:
-            return "greedy", self.penalises and self.counted
-        return self.top_k, self.top_p < 1, self.min_p > 0, self.penalises and self.counted
+            return _GREEDY
+        if 0 < self.top_k <= _SORTED:
+            return _FEW
+        return _SOME if self.top_k or self.top_p < 1 else _ALL
+
+
+class Form(frozenset):
+    """Operators of a step: the ways that draw, and "penalties" if some row has them."""
+
+    @classmethod
+    def of(cls, samplings) -> "Form":
+        """Return the least form that serves all samplings."""
+        ways = {s.way for s in samplings} - {_GREEDY}
+        return cls(ways | ({"penalties"} if any(s.penalises for s in samplings) else set()))
 
 
 class Sampler:
-    """Sampling of one form, with the tokens that penalties count."""
+    """Numbers, seeds and counted tokens of the rows of a batch.
+
+    texts    tokens of each row by position, int64 [rows, positions], which the batch writes
+    draws    uniform numbers of each row by position
+    """
 
     NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty")
+    WHOLE = ("top_k", "counted", "way")
 
-    def __init__(self, sampling: Sampling, vocabulary: int):
-        self.sampling, self.vocabulary = sampling, vocabulary
-        self.generator = Generator()
-        self.numbers = {name: zeros(()) for name in self.NUMBERS}
-        if sampling.penalises:
-            self.counts = zeros(vocabulary)
-            self.recent = full((sampling.counted,), -1, dtype=dt.int64)        # in turn: token n is at n % counted
-            self.written = zeros((), dtype=dt.int64)
+    def __init__(self, texts: Tensor, vocabulary: int):
+        self.texts, self.vocabulary = texts, vocabulary
+        rows, self.positions = texts.shape
+        self.numbers = {name: zeros(rows, 1) for name in self.NUMBERS}
+        self.whole = {name: zeros(rows, 1, dtype=dt.int64) for name in self.WHOLE}
+        self.draws = zeros(rows, self.positions)
+        self.counts = zeros(rows, vocabulary)
 
-    def start(self, sampling: Sampling, seed: int, tokens: list[int]):
-        """Begin a text: set the numbers, seed the generator, and count the last tokens of the prompt."""
-        for name, number in self.numbers.items():
-            number.fill_(getattr(sampling, name))
-        self.generator.manual_seed(seed)
-        if sampling.penalises:
-            last = tokens[-sampling.counted:]
-            self.counts.zero_().index_add_(0, tensor(last, dtype=dt.int64), tensor([1.0] * len(last)))
-            self.recent.fill_(-1)[:len(last)] = tensor(last, dtype=dt.int64)
-            self.written.fill_(len(last))
+    def start(self, row: int, sampling: Sampling, seed: int, tokens: list[int]):
+        """Begin a text in a row: set its numbers, draw from its seed, and count the last tokens of the prompt."""
+        s = sampling
+        # Neutral numbers leave bits as they are in a form that has penalties for other rows.
+        neutral = {} if s.penalises else {"repetition_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
+        set_to = {**vars(s), **neutral, "counted": max(s.counted, 1), "way": s.way, "temperature": s.temperature or 1.0,
+                  "top_k": min(s.top_k or self.vocabulary, self.vocabulary),
+                  "top_p": s.top_p if s.top_p < 1 else 2.0}         # rounded sums reach 1 before the last token
+        for name, number in (self.numbers | self.whole).items():
+            number[row] = set_to[name]
+        self.draws[row] = rand(self.positions, generator=Generator().manual_seed(seed))
+        if s.penalises:
+            last = tokens[-s.counted:]
+            self.counts[row].zero_().index_add_(0, tensor(last, dtype=dt.int64), tensor([1.0] * len(last)))
 
-    def choose(self, logits: Tensor) -> Tensor:
-        """Return the number of the next token, int64[1], for logits [vocabulary]; count it."""
-        token = self._draw(self._penalised(logits) if self.sampling.penalises else logits)
-        if self.sampling.penalises:
-            self._count(token)
-        return token
+    def prepared(self, rows: Tensor, at: Tensor) -> dict[str, Tensor]:
+        """Return facts about the rows 0, 1, ... before the decoder runs: a step is repeated if it fails, so reads by index,
+        which may fail, come before its writes.
 
-    def _penalised(self, logits):
-        n, seen = self.numbers, self.counts > 0
-        repeated = where(logits > 0, logits / n["repetition_penalty"], logits * n["repetition_penalty"])
-        return where(seen, repeated - self.counts * n["frequency_penalty"] - n["presence_penalty"], logits)
+        at   positions of the next tokens
+        """
+        known = {name: number[:rows.shape[0]] for name, number in (self.numbers | self.whole).items()}
+        oldest_at = at[:, None] - known["counted"]
+        starts = rows[:, None] * self.positions
+        oldest = self.texts.flatten()[starts + oldest_at.clamp(min=0)]
+        return known | {"chance": self.draws.flatten()[starts + at[:, None]], "oldest": where(oldest_at >= 0, oldest, -1)}
 
-    def _count(self, token):
-        """Count a token in the place of the oldest one."""
-        at = (self.written % self.recent.shape[0]).reshape(1)
-        oldest = self.recent[at]
-        self.counts.index_add_(0, oldest.clamp(min=0), -(oldest >= 0).to(dt.float32))
-        self.counts.index_add_(0, token, (token >= 0).to(dt.float32))
-        self.recent.index_copy_(0, at, token)
-        self.written.add_(1)
+    def choose(self, logits: Tensor, form: Form, known: dict[str, Tensor]) -> Tensor:
+        """Return the next tokens, int64 [rows], for logits [rows, vocabulary]; count them."""
+        count = logits.shape[0]
+        if "penalties" in form:
+            logits = self._penalised(logits, known)
+        tokens = logits.argmax(-1, keepdim=True)
+        for way, sorted_tokens in ((_FEW, _SORTED), (_SOME, self.vocabulary), (_ALL, 0)):
+            if way in form:
+                drawn = _drawn(logits / known["temperature"], min(sorted_tokens, self.vocabulary), known)
+                tokens = where(known["way"] == way, drawn, tokens)
+        if "penalties" in form:
+            numbers = arange(self.vocabulary)
+            self.counts[:count] += (numbers == tokens).to(dt.float32) - (numbers == known["oldest"]).to(dt.float32)
+        return tokens[:, 0]
 
-    def _draw(self, logits):
-        s, n = self.sampling, self.numbers
-        if not s.temperature:
-            return logits.argmax(-1, keepdim=True)
-        logits, tokens = logits / n["temperature"], None
-        if s.top_k or s.top_p < 1:
-            logits, tokens = topk(logits, min(s.top_k or self.vocabulary, self.vocabulary))
-        weights = (logits - logits.max()).exp()
-        if s.top_p < 1:         # a token is left if those before it fall short
-            weights = weights * ((weights.cumsum(0) - weights) < n["top_p"] * weights.sum())
-        if s.min_p > 0:         # the largest weight is 1
-            weights = weights * (weights >= n["min_p"])
-        sums = weights.cumsum(0)
-        index = (sums <= rand(1, generator=self.generator) * sums[-1]).sum(0, keepdim=True)     # a weight of 0 is never hit
-        return index if tokens is None else tokens[index]
+    def _penalised(self, logits, known):
+        counts = self.counts[:logits.shape[0]]
+        repeated = where(logits > 0, logits / known["repetition_penalty"], logits * known["repetition_penalty"])
+        return where(counts > 0, repeated - counts * known["frequency_penalty"] - known["presence_penalty"], logits)
+
+
+def _drawn(logits, sorted_tokens: int, known):
+    """Return one token of each row, [rows, 1], from so many of the largest logits; from all, unsorted, for 0."""
+    tokens = None
+    if sorted_tokens:
+        logits, tokens = topk(logits, sorted_tokens)
+    weights = (logits - logits.amax(-1, keepdim=True)).exp()
+    if tokens is not None:
+        weights = weights * (arange(sorted_tokens) < known["top_k"])
+        before = weights.cumsum(-1) - weights
+        weights = weights * (before < known["top_p"] * weights.sum(-1, keepdim=True))       # if those before fall short
+    weights = weights * (weights >= known["min_p"])         # the largest is 1
+    sums = weights.cumsum(-1)
+    index = (sums <= known["chance"] * sums[:, -1:]).sum(-1, keepdim=True)       # a weight of 0 is never hit
+    # A sum, since reading by index may fail (`prepared`).
+    return index if tokens is None else where(arange(sorted_tokens) == index, tokens, 0).sum(-1, keepdim=True)

@@ -40,7 +40,7 @@ def test_a_cache_gives_the_same(variant, parts, tmp_path):
     with ingot.no_grad():
         for size in parts:
             slots = cache.slots(start + (size == 1))
-            out.append(model(ingot.tensor(TOKENS[start:start + size]), cache, *slots).numpy())
+            out.append(model(ingot.tensor(TOKENS[None, start:start + size]), cache, *slots)[0].numpy())
             start += size
     assert int(cache.length) == 24
     np.testing.assert_allclose(np.concatenate(out), tiny.logits(s, TOKENS), atol=2e-4)

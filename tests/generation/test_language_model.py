@@ -9,7 +9,7 @@ import pytest
 import ingot
 import tiny_language_models as tiny
 from ingot import generation
-from ingot.generation import Sampling, kv_cache, language_model
+from ingot.generation import Sampling, batch, kv_cache
 from ingot.ir import config
 from ingot.ir.errors import ArgumentError, MissingKeyError
 
@@ -50,7 +50,7 @@ def test_greedy_tokens_are_those_of_the_largest_logits(variant, tmp_path):
 def test_a_step_is_one_recording_for_all_lengths(model, monkeypatch):
     """Caches that grow over several sizes, prompts of many lengths: shorter and longer than a window and than a part."""
     monkeypatch.setattr(kv_cache, "ROWS", 8)
-    monkeypatch.setattr(language_model, "PART", 16)
+    monkeypatch.setattr(batch, "PART", 16)
     texts = [first(62, model.tokens([1, 70], GREEDY))]
     for size in (1, 2, 3, 5, 16, 17, 18, 33, 40):
         texts.append(first(12, model.tokens([1, *range(40, 40 + size - 1)], GREEDY)))
