@@ -6,7 +6,7 @@ import platform
 import re
 import sys
 
-from .cli import bench, convert, export, generate, inspect, run
+from .cli import bench, convert, export, generate, inspect, run, serve
 from .cli.console import UsageError
 from .ir.errors import IngotError
 from .ir.lazy import lazy
@@ -43,6 +43,8 @@ COMMANDS = {
     "generate": ("text of a language model in a GGUF file", ('model.gguf "The capital of France is"',
                                                              'model.gguf "Why is the sky blue?" --chat --seed 1'),
                  generate.add_arguments, generate.run),
+    "serve": ("chat-completions API of a language model, for several clients at a time", ("model.gguf --port 8080 --rows 4",),
+              serve.add_arguments, serve.run),
     "export": ("write a model file from code",
                ("package.module:Net --example in.npz -o model.ingot --dynamic x:0=batch",), export.add_arguments, export.run),
     "convert": ("model files and ONNX models into each other, and into C libraries",

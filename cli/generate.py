@@ -34,8 +34,19 @@ def add_arguments(parser):
     parser.add_argument("--threads", type=int, help="threads of kernels (default: as many as the machine lets it use)")
     parser.add_argument("--seed", type=int, help="the same seed gives the same text (default: another one each time)")
     parser.add_argument("--json", action="store_true", help="text, tokens and times as JSON, once it is written")
+    add_sampling(parser)
+
+
+def add_sampling(parser):
+    """Add the options of sampling."""
     for option, (_, kind, text) in _SAMPLING.items():
         parser.add_argument(option, type=kind, metavar="N", help=text)
+
+
+def sampling_of(args):
+    """Return the `Sampling` of the options."""
+    chosen = {field: getattr(args, field) for field, _, _ in _SAMPLING.values()}
+    return generation.Sampling(**{field: value for field, value in chosen.items() if value is not None})
 
 
 def run(args) -> int:
@@ -44,8 +55,7 @@ def run(args) -> int:
         raise UsageError(f"--max-tokens takes a positive number, got {args.max_tokens}")
     if args.system is not None and not args.chat:
         raise UsageError("--system needs --chat")
-    chosen = {field: getattr(args, field) for field, _, _ in _SAMPLING.values()}
-    sampling = generation.Sampling(**{field: value for field, value in chosen.items() if value is not None})
+    sampling = sampling_of(args)
     if args.threads is not None:
         pool.set_num_threads(args.threads)
     seed = secrets.randbits(32) if args.seed is None else args.seed

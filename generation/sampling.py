@@ -20,6 +20,7 @@ from ..runtime.core.tensor import Tensor
 _LEAST = {"temperature": 0.0, "top_p": 0.0, "min_p": 0.0, "repetition_penalty": 1e-6}
 _MOST = {"top_p": 1.0, "min_p": 1.0}
 _MOST_COUNTED = 1 << 20
+_COLDEST = 1e-5         # temperature: the largest logits divided by it are far from infinity
 _SORTED = 128           # tokens that are sorted where `top_k` is no larger
 _GREEDY, _FEW, _SOME, _ALL = range(4)       # ways: the largest logit; draws from sorted few, from all sorted, from all
 
@@ -105,7 +106,7 @@ class Sampler:
         s = sampling
         # Neutral numbers leave bits as they are in a form that has penalties for other rows.
         neutral = {} if s.penalises else {"repetition_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
-        set_to = {**vars(s), **neutral, "counted": max(s.counted, 1), "way": s.way, "temperature": s.temperature or 1.0,
+        set_to = {**vars(s), **neutral, "counted": max(s.counted, 1), "way": s.way, "temperature": max(s.temperature, _COLDEST),
                   "top_k": min(s.top_k or self.vocabulary, self.vocabulary),
                   "top_p": s.top_p if s.top_p < 1 else 2.0}         # rounded sums reach 1 before the last token
         for name, number in (self.numbers | self.whole).items():
