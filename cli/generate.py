@@ -31,6 +31,7 @@ def add_arguments(parser):
     parser.add_argument("--chat", action="store_true", help="the prompt is a message to the model (needs jinja2)")
     parser.add_argument("--system", help="a message before it that says how to answer, with --chat")
     parser.add_argument("--context", type=int, help="most tokens of prompt and text (default: 4096, or the model's)")
+    parser.add_argument("--cache", default="f32", help="numbers of the cache: f32, f16, bf16 or q8 (default: f32)")
     parser.add_argument("--threads", type=int, help="threads of kernels (default: as many as the machine lets it use)")
     parser.add_argument("--seed", type=int, help="the same seed gives the same text (default: another one each time)")
     parser.add_argument("--json", action="store_true", help="text, tokens and times as JSON, once it is written")
@@ -61,7 +62,7 @@ def run(args) -> int:
     seed = secrets.randbits(32) if args.seed is None else args.seed
     text = sys.stdin.read() if args.prompt == "-" else args.prompt
     start = time.perf_counter()
-    model = generation.load(args.model, args.context)
+    model = generation.load(args.model, args.context, cache=args.cache)
     prompt: str | list[dict] = text
     if args.chat:
         prompt = [{"role": "system", "content": args.system}] * (args.system is not None) + [{"role": "user", "content": text}]

@@ -22,6 +22,7 @@ def add_arguments(parser):
     parser.add_argument("--rows", type=int, default=4, help="texts that are written at a time (default: 4)")
     parser.add_argument("--waiting", type=int, default=32, help="requests that may wait for a row (default: 32)")
     parser.add_argument("--context", type=int, help="most tokens of prompt and text (default: 4096, or the model's)")
+    parser.add_argument("--cache", default="f32", help="numbers of the cache: f32, f16, bf16 or q8 (default: f32)")
     parser.add_argument("--threads", type=int, help="threads of kernels (default: as many as the machine lets it use)")
     add_sampling(parser)
 
@@ -35,9 +36,7 @@ def run(args) -> int:
     if args.threads is not None:
         pool.set_num_threads(args.threads)
     sampling = sampling_of(args)
-    model = generation.load(args.model, args.context, args.rows)
-    if model.tokenizer is None:
-        raise UsageError("the file has no tokenizer, so it has no texts")
+    model = generation.load(args.model, args.context, args.rows, args.cache)
     name = args.name or Path(args.model).stem
     with serving.Server(model, serving.Limits(waiting=args.waiting), args.host, args.port, name, sampling) as server:
         host, port = server.server_address[:2]

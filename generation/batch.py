@@ -40,12 +40,13 @@ class Text:
 class Batch:
     """Rows for texts: `start` one, `read` its prompt part by part, then `step` until it is ended.
 
+    cache    format of keys and values (`kv_cache.FORMATS`)
     texts    {row: text}
     """
 
-    def __init__(self, decoder: Decoder, context: int, rows: int = 1):
+    def __init__(self, decoder: Decoder, context: int, rows: int = 1, cache: str = "f32"):
         self.decoder, self.context, self.rows = decoder, context, rows
-        self.cache = KeyValueCache(decoder.config, context, rows)
+        self.cache = KeyValueCache(decoder.config, context, rows, cache)
         self.texts: dict[int, Text] = {}
         self._width = context + 1               # the last token of a full text is no input
         self._tokens = zeros(rows, self._width, dtype=dt.int64)

@@ -23,18 +23,19 @@ class LanguageModel:
 
     context     most tokens of a text, prompt included
     rows        most texts at a time
+    cache       format of keys and values: f32, f16, bf16 or q8
     tokenizer   None for a file without tokens: then prompts are lists of numbers
     """
 
     def __init__(self, decoder: Decoder, tokenizer: Tokenizer | None = None, chat_template: str | None = None,
-                 context: int | None = None, rows: int = 1):
+                 context: int | None = None, rows: int = 1, cache: str = "f32"):
         if type(rows) is not int or not 1 <= rows <= MOST_ROWS:
             raise ArgumentError(f"a batch has 1 to {MOST_ROWS} rows, got {rows!r}")
         if context is not None and not 1 < context <= decoder.config.context:
             raise ArgumentError(f"the context of this model is 2 to {decoder.config.context} tokens, got {context}")
         self.decoder, self.tokenizer, self.chat_template = decoder, tokenizer, chat_template
         self.context = context or min(CONTEXT, decoder.config.context)
-        self.batch = Batch(decoder, self.context, rows)
+        self.batch = Batch(decoder, self.context, rows, cache)
         self._text: object = None           # of the call of `tokens` that goes on
 
     # Prompts.
@@ -146,16 +147,18 @@ def _check_seed(seed):
     Generator().manual_seed(seed)           # raises for no seed, before anything is written
 
 
-def load(path: str | os.PathLike, context: int | None = None, rows: int = 1) -> LanguageModel:
+def load(path: str | os.PathLike, context: int | None = None, rows: int = 1,
+         cache: str = "f32") -> LanguageModel:
     """Return the language model of a GGUF file, over the mapped file.
 
     context   most tokens of a text; 4096 unless told, or fewer if the model has a shorter one
     rows      most texts at a time
+    cache     format of keys and values: f32, f16, bf16 or q8
     """
     weights = gguf.load(path)
     try:
         fields = weights.tokenizer
         return LanguageModel(Decoder.of(config_of(weights), weights), None if fields is None else Tokenizer(fields),
-                             weights.chat_template, context, rows)
+                             weights.chat_template, context, rows, cache)
     except FileError as e:
         raise FileError(f"{path}: {e}") from None

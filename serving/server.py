@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from ..generation.language_model import LanguageModel
 from ..generation.sampling import Sampling
 from ..generation.scheduler import Request
-from ..ir.errors import IngotError
+from ..ir.errors import ArgumentError, IngotError
 from ..ir.version import VERSION
 from .answers import Answer, StoppedText, event
 from .api_requests import ApiError, completion_request, parse
@@ -66,6 +66,9 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __init__(self, model: LanguageModel, limits: Limits, host: str = "127.0.0.1", port: int = 8080,
                  name: str = "model", sampling: Sampling | None = None):
+        if model.tokenizer is None:
+            raise ArgumentError("the file has no tokenizer, so it has no texts")
+        self.tokenizer = model.tokenizer
         self.model, self.limits, self.host, self.name = model, limits, host, name
         self.sampling = sampling or Sampling()
         self.started = int(time.time())
@@ -159,7 +162,7 @@ class Handler(BaseHTTPRequestHandler):
         """Serve one request; a client that is too slow, or sends too much, loses the connection."""
         limits = self.server.limits
         self.close_connection = True
-        self.command, self.requestline, self.request_version = None, "", "HTTP/1.1"
+        self.command, self.requestline, self.request_version = "", "", self.default_request_version
         try:
             self.reader.allow(limits.header_seconds, limits.header_bytes)
             self.raw_requestline = self.rfile.readline(_LINE + 1)
@@ -287,11 +290,11 @@ class Handler(BaseHTTPRequestHandler):
         """Write a text, and send it whole or as it comes."""
         if self.headers.get_content_type() != "application/json":       # which web pages cannot send elsewhere unasked
             raise ApiError(415, "the header Content-Type must be application/json")
-        server, model = self.server, self.server.model
+        server = self.server
         request = completion_request(parse(body), is_chat, server.name, server.sampling)
         prompt = self.prompt_tokens(request.prompt, is_chat)
         seed = secrets.randbits(32) if request.seed is None else request.seed
-        job = server.engine.submit(Request(prompt, request.sampling, seed, request.max_tokens, model.tokenizer.ends))
+        job = server.engine.submit(Request(prompt, request.sampling, seed, request.max_tokens, server.tokenizer.ends))
         try:
             pieces = self.pieces(job, StoppedText(request.stops))
             answer = Answer(is_chat, server.name, len(prompt))
@@ -320,7 +323,7 @@ class Handler(BaseHTTPRequestHandler):
     def pieces(self, job, text: StoppedText):
         """Yield pieces of text, with why the text has ended, or None before, and the number of tokens; raise if the client or
         the engine goes away."""
-        stream, count = self.server.model.tokenizer.stream(), 0
+        stream, count = self.server.tokenizer.stream(), 0
         while True:
             try:
                 item = job.tokens.get(timeout=_POLL)

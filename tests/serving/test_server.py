@@ -19,6 +19,7 @@ from ingot import generation
 from ingot.__main__ import main
 from ingot.generation import Sampling
 from ingot.serving import Limits, Server
+from ingot.utils import gguf
 
 TEMPLATE = ("{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
             "<|im_start|>{{ m.role }} {{ m.content }}<|im_end|>{% endfor %}<|im_start|>assistant ")
@@ -328,6 +329,12 @@ def test_wrong_words(words, code, message, path, capsys):
     assert main(["serve", str(path), *words]) == code
     err = capsys.readouterr().err
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+def test_a_model_without_tokenizer_is_refused(tmp_path):
+    s = tiny.sizes_of("llama")
+    gguf.save(tiny.tensors_of(s), tmp_path / "m.gguf", {k: v for k, v in tiny.metadata_of(s).items() if "tokenizer" not in k})
+    assert main(["serve", str(tmp_path / "m.gguf")]) == 1
 
 
 @pytest.mark.slow
