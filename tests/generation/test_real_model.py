@@ -45,6 +45,33 @@ def test_logits_are_those_of_the_dequantised_model(path):
     assert (single.argmax(-1) == want.argmax(-1)).all()
 
 
+def test_texts_of_a_batch_are_those_alone(path):
+    """Lengths beyond a window and a part; some sampled. The step writes in place."""
+    model, single = generation.load(path, 2048, rows=4), generation.load(path, 2048)
+    prompts = [PROMPT, PROMPT * 110, "Rome", PROMPT * 3, "def f(x):", PROMPT * 60]
+    samplings = [generation.Sampling(temperature=0), generation.Sampling()] * 3
+    texts = model.generate_all(prompts, 20, samplings, range(6))
+    assert texts == ["".join(single.generate(p, 20, s, i)) for i, (p, s) in enumerate(zip(prompts, samplings))]
+    for stats in model.stats().values():
+        assert (stats["compiles"], stats["unrecorded"]) == (1, 0), stats
+
+
+@pytest.mark.parametrize("format, most", [("f16", 1e-6), ("bf16", 1e-4), ("q8", 1e-3)])
+def test_divergence_of_caches(format, most, path):
+    weights = gguf.load(path)
+    config = generation.config_of(weights)
+    model = generation.Decoder.of(config, weights)
+    tokens = ingot.tensor(generation.Tokenizer(weights.tokenizer).encode(__doc__ * 3)[:120])
+
+    def logits(cache):
+        return np.concatenate([model(t[None], cache, *cache.slots(i))[0].numpy() for i, t in enumerate(tokens.split(1), 1)])
+
+    with ingot.no_grad():
+        error = divergence(logits(KeyValueCache(config, 256)), logits(KeyValueCache(config, 256, 1, format)))
+    print(format, error)
+    assert error < most
+
+
 def divergence(a, b) -> float:
     """Return the mean Kullback-Leibler divergence of the distributions of logits."""
     a, b = (x.astype(np.float64) - x.max(-1, keepdims=True) for x in (a, b))
