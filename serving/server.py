@@ -25,7 +25,7 @@ from ..ir.version import VERSION
 from .answers import Answer, StoppedText, event
 from .api_requests import ApiError, completion_request, parse
 from .connection import BoundedReader, TooManyBytes, is_gone
-from .engine import Busy, Engine
+from .text_engine import Busy, Engine
 
 _POLL = 0.2         # seconds between looks whether a client is still there
 _RENDERERS = 2      # processes that render chat templates at a time; each may take half a GiB
@@ -50,7 +50,7 @@ class Limits:
     connections: int = 64
     waiting: int = 32
     header_bytes: int = 1 << 14
-    body_bytes: int = 1 << 22
+    body_bytes: int = 1 << 20
     header_seconds: float = 15.0
     body_seconds: float = 30.0
     send_seconds: float = 30.0
@@ -71,6 +71,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.tokenizer = model.tokenizer
         self.model, self.limits, self.host, self.name = model, limits, host, name
         self.sampling = sampling or Sampling()
+        self.longest = model.context * max(map(len, model.tokenizer.tokens))      # characters of a prompt
         self.started = int(time.time())
         self.rendering = threading.BoundedSemaphore(_RENDERERS)
         self.engine = Engine(model, limits.waiting)
@@ -81,7 +82,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __enter__(self):
         try:
-            self.engine.start()
+            self.engine.start(self.sampling)
         except BaseException:
             self.server_close()
             raise
@@ -310,6 +311,10 @@ class Handler(BaseHTTPRequestHandler):
     def prompt_tokens(self, prompt, is_chat) -> list[int]:
         """Return the tokens of a prompt."""
         model = self.server.model
+        texts = [prompt] if type(prompt) is str else [m["content"] for m in prompt] if is_chat else []
+        if sum(map(len, texts)) > self.server.longest:      # known before the time that tokens of a long text take
+            raise ApiError(400, f"the prompt is too long for the {model.context} tokens that the model takes",
+                           "messages" if is_chat else "prompt", "context_length_exceeded")
         if is_chat:
             with self.server.rendering:
                 tokens = model.encode(prompt)

@@ -17,9 +17,10 @@ from ingot.ir.errors import ArgumentError
 GREEDY = Sampling(temperature=0)
 SAMPLINGS = [GREEDY, Sampling(), Sampling(1.0, 0, 1.0, 0.0), Sampling(1.5, 5, 1.0, 0.0), Sampling(0.7, 0, 0.6, 0.0),
              Sampling(0.9, 50, 0.9, 0.01, 1.3, 0.4, 0.2, counted=7), Sampling(0, repetition_penalty=1.5, counted=20)]
-PROGRAMS = [("gemma2", "Q8_0", 0), ("gemma3", None, 1), *[
-    pytest.param(variant, stored, seed, marks=pytest.mark.slow)
-    for variant, stored, seed in itertools.product(["gemma2", "gemma3", "qwen3"], ["Q8_0", "Q4_0", None], range(2, 4))]]
+# (architecture, stored weights, seed, ways of sampling)
+PROGRAMS = [("gemma2", "Q8_0", 0, 2), ("gemma3", None, 1, 2), *[
+    pytest.param(*case, 4, marks=pytest.mark.slow)
+    for case in itertools.product(["gemma2", "gemma3", "qwen3"], ["Q8_0", "Q4_0", None], range(2, 4))]]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def check_recordings(model, steps):
         assert (s["compiles"], s["unrecorded"]) == (1, 0), stats
 
 
-@pytest.mark.parametrize("variant", ["llama", "gemma2", "gemma3"])
+@pytest.mark.parametrize("variant", ["llama", "gemma2"])
 def test_logits_of_texts_that_differ_in_length(variant, tmp_path):
     """Greedy tokens of three texts, against the decoder in NumPy."""
     s = tiny.write(tmp_path / "m.gguf", variant, seed=1)
@@ -70,16 +71,16 @@ def test_logits_of_texts_that_differ_in_length(variant, tmp_path):
     assert [len(t) - len(r.prompt) for r, t in texts.items()] == [10] * 3
 
 
-@pytest.mark.parametrize("variant, stored, seed", PROGRAMS)
-def test_requests_that_join_and_leave_are_those_alone(variant, stored, seed, tmp_path):
+@pytest.mark.parametrize("variant, stored, seed, ways", PROGRAMS)
+def test_requests_that_join_and_leave_are_those_alone(variant, stored, seed, ways, tmp_path):
     """Random programs of requests on three rows: more than rows, some cancelled, some of one token, all kinds of sampling."""
     tiny.write(tmp_path / "m.gguf", variant, seed=seed, stored=stored)
     rng = random.Random(f"{variant} {stored} {seed}")
     model, single = (generation.load(tmp_path / "m.gguf", rows=n) for n in (3, 1))
     scheduler, written, rows = Scheduler(model.batch), {}, set()
-    samplings = rng.sample(SAMPLINGS, 3)
+    samplings = rng.sample(SAMPLINGS, ways)
     to_come = [Request(prompt(rng), rng.choice(samplings), rng.randrange(99), rng.choice((1, 2, 9, None)),
-                       frozenset(rng.sample(range(300), 4))) for _ in range(12)]
+                       frozenset(rng.sample(range(300), 4))) for _ in range(10)]
     cancelled = set(rng.sample(to_come, 2))
     while to_come or scheduler.waiting or scheduler.running:
         while to_come and rng.random() < 0.3:
@@ -96,13 +97,13 @@ def test_requests_that_join_and_leave_are_those_alone(variant, stored, seed, tmp
     for request, tokens in written.items():
         want = alone(single, request)
         assert tokens == (want[:len(tokens)] if request in cancelled else want)
-    check_recordings(model, 5)
+    check_recordings(model, 8)
 
 
 def test_texts_are_those_alone(path):
     model, single = generation.load(path, rows=4), generation.load(path)
     prompts, seeds = ["ab", "th ab" * 6, "a", "é", "t" * 20], list(range(5))
-    samplings = [SAMPLINGS[i] for i in (1, 5, 0, 1, 5)]
+    samplings = [SAMPLINGS[i] for i in (1, 0, 1, 0, 1)]
     texts = model.generate_all(prompts, 12, samplings, seeds)
     assert texts == ["".join(single.generate(p, 12, s, n)) for p, s, n in zip(prompts, samplings, seeds)]
     assert single.generate_all(prompts[:2], 9, seed=3) == model.generate_all(prompts[:2], 9, seed=3)

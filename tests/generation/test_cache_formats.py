@@ -58,7 +58,7 @@ def test_stored_numbers(format, error, size):
     assert not got[0, 1].any() and not slots[:, :, 1:4].any()
 
 
-@pytest.mark.parametrize("format", ["f16", "bf16", "q8"])
+@pytest.mark.parametrize("format", [pytest.param("f16", marks=pytest.mark.slow), "bf16", "q8"])
 def test_a_step_is_one_recording_that_writes_in_place(format, tmp_path):
     tiny.write(tmp_path / "m.gguf", "gemma3", seed=1)
     model, single = (generation.load(tmp_path / "m.gguf", rows=n, cache=format) for n in (2, 1))

@@ -208,6 +208,15 @@ def test_refused_bodies(body, headers, status, server):
     assert found == status and answer["error"]["message"] and "\n" not in answer["error"]["message"]
 
 
+def test_a_text_that_is_too_long_is_refused_before_it_is_read(server, monkeypatch):
+    monkeypatch.setattr(server.model, "encode", None)
+    monkeypatch.setattr(server, "longest", 100)
+    for path, body in (("/v1/completions", {"prompt": "a" * 101}),
+                       ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a" * 51}] * 2})):
+        status, answer = ask(server, path, body)
+        assert (status, answer["error"]["code"]) == (400, "context_length_exceeded")
+
+
 HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 RAW = {
     "no length": (HEAD + b"\r\n{}", b"411"), "chunks": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"411"),

@@ -6,6 +6,7 @@ import traceback
 from collections import deque
 
 from ..generation.language_model import LanguageModel
+from ..generation.sampling import Sampling
 from ..generation.scheduler import Request, Scheduler
 
 WARM_UP = 2         # tokens: the first is recorded, the second compiled
@@ -35,9 +36,10 @@ class Engine:
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="ingot serve", daemon=True)
 
-    def start(self):
-        """Compile the steps, so that the first client does not wait for it, and start the thread."""
-        self.model.generate_all([[0, 0, 0]] * min(2, self.model.batch.rows), WARM_UP)
+    def start(self, sampling: Sampling):
+        """Compile the steps for a sampling, so that the first client does not wait for it, and start the thread."""
+        prompt = [0] * min(3, self.model.context - 1)
+        self.model.generate_all([prompt] * min(2, self.model.batch.rows), WARM_UP, sampling)
         self._thread.start()
 
     def stop(self):
