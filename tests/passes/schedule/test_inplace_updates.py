@@ -289,24 +289,34 @@ def _gathers_behind_writes(x, i, dim):
     return values + x[:WIDTH].gather(dim, at).sum()
 
 
-def _writes_at_numbers_made_late(x, i, dim):
-    v = (x * 2).sum(0, keepdim=True)
-    x.index_copy_(0, i, v)
-    x.index_copy_(0, (i + dim) * 3 % ROWS, v + 1)
-    return x.sum(1)
-
-
-@pytest.mark.parametrize("f, dim, written", [
-    (_gathers_behind_writes, 1, True),              # by the positions of a sort, along its dim
-    (_gathers_behind_writes, 0, False),             # along another dim
-    (_writes_at_numbers_made_late, 1, True),        # by integers of the arguments: they are checked first
-], ids=str)
-def test_reads_and_writes_by_index_behind_a_write(f, dim, written):
-    step = jit.trace(lambda x, i: f(x, i, dim))
+@pytest.mark.parametrize("dim, written", [(1, True), (0, False)])       # along the dim of the sort, and another one
+def test_a_gather_by_the_positions_of_a_sort_behind_a_write(dim, written):
+    step = jit.trace(lambda x, i: _gathers_behind_writes(x, i, dim))
     want = ingot.randn(ROWS, WIDTH)
     x, i = want.clone(), ingot.tensor([2])
     for _ in range(3):
-        out, expected = step(x, i), f(want, i, dim)
+        out, expected = step(x, i), _gathers_behind_writes(want, i, dim)
         np.testing.assert_array_equal(x.numpy(), want.numpy())
         np.testing.assert_array_equal(out.numpy(), expected.numpy())
     assert (step.stats()["in_place"] == 1) == written
+
+
+@pytest.mark.parametrize("decides", ["arguments", "values"])
+def test_a_check_of_numbers_made_behind_a_write(decides):
+    """Integers of the arguments are checked before the first write. Those that floats decide are not: it makes a copy."""
+
+    def f(x, y, i):
+        v = (x * 2).sum(0, keepdim=True)
+        x.index_copy_(0, i, v)
+        late = i if decides == "arguments" else i + (v.sum() > 0)
+        y.index_copy_(0, late.cumsum(0) * 3 % ROWS + late, v + 1)
+        return x.sum(1)
+
+    step = jit.trace(f)
+    want, i = [ingot.randn(ROWS, WIDTH) for _ in range(2)], ingot.tensor([2])
+    got = [t.clone() for t in want]
+    for _ in range(3):
+        np.testing.assert_array_equal(step(*got, i).numpy(), f(*want, i).numpy())
+        for a, b in zip(got, want):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert step.stats()["in_place"] == (2 if decides == "arguments" else 1)
