@@ -26,22 +26,23 @@ class Site(NamedTuple):
     function: str
     first: int
     last: int
+    text: str           # of the message; `...` stands for what the program puts in
 
     @property
     def name(self) -> str:
         return f"{self.file} {self.function}"
 
 
-def sites() -> list:
+def sites(rooms=ROOMS) -> list:
     """Return all places with a message of their own; not those that pass on the text of another one."""
     found: list = []
-    for path in [path for room in ROOMS for path in sorted((JIT / room).glob("*.py"))]:
+    for path in [path for room in rooms for path in sorted((JIT / room).glob("*.py"))]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
         for n in ast.walk(tree):
             if isinstance(n, ast.Call) and _name(n.func) in _CALLS and _has_text(n):
                 owner = max([f for f in functions if f.lineno <= n.lineno <= f.end_lineno], key=lambda f: f.lineno)
-                found.append(Site(path.relative_to(JIT).as_posix(), owner.name, n.lineno, n.end_lineno))
+                found.append(Site(path.relative_to(JIT).as_posix(), owner.name, n.lineno, n.end_lineno, _text(n.args)))
     return found
 
 
@@ -51,6 +52,19 @@ def _name(function) -> str:
 
 def _has_text(call) -> bool:
     return any(isinstance(part, ast.Constant) and isinstance(part.value, str) for arg in call.args for part in ast.walk(arg))
+
+
+def _text(args) -> str:
+    """Return the text that the arguments of a call make, of several with a semicolon between them."""
+    texts = []
+    for arg in args:
+        if isinstance(arg, ast.Call):           # `place.of(text)`
+            texts.append(_text(arg.args))
+        elif isinstance(arg, ast.JoinedStr):
+            texts.append("".join(v.value if isinstance(v, ast.Constant) else "..." for v in arg.values))
+        elif isinstance(arg, ast.Constant) and isinstance(arg.value, str):
+            texts.append(arg.value)
+    return "; ".join(filter(None, texts))
 
 
 @contextmanager
