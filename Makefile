@@ -8,7 +8,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help test test-peers peers test-slow test-mpi test-ptx test-gpu lint types demo bench stubs clean
+.PHONY: help test test-peers peers test-slow test-mpi test-ptx test-gpu lint types demo bench stubs docs clean
 
 help:
 	@echo "make demo       install ingot and what it needs, then show the main job end to end"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-gpu   the tests that need an NVIDIA GPU (a few minutes on 16 cores)"
 	@echo "make bench      benchmarks beside the peers (installs them: several GB)"
 	@echo "make stubs      writes the .pyi stubs again"
+	@echo "make docs       build the manual in build/manual (4 minutes on 2 cores)"
 
 # PyTorch has an environment of its own: `make test` must pass without it.
 PEERS := $(VENV)/peers
@@ -96,6 +97,19 @@ bench: $(READY)
 
 stubs: $(READY)
 	$(BIN)/python -m ingot.tools.stubs
+
+# The manual has an environment of its own. Once that is installed, a build needs no network. Warnings are errors.
+DOCS := $(VENV)/docs
+DOCS_READY := $(DOCS)/.ready
+
+$(DOCS_READY): pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	PYTHONWARNINGS=ignore $(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
+
+docs: $(DOCS_READY)
+	$(DOCS)/bin/python -m sphinx -W --keep-going -q -j 2 docs build/manual $(ARGS)
+	@echo "open build/manual/index.html"
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

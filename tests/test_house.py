@@ -23,7 +23,7 @@ from kernel_runs import LEVELS
 ROOT = Path(ingot.__file__).parent
 LAYERS = {"ir": 0, "passes": 1, "runtime": 2, "jit": 3}
 FACE = 4
-OUTSIDE = {"tests", "benchmarks", "examples", "tools", "stubs", "build", "dist"}
+OUTSIDE = {"tests", "benchmarks", "examples", "tools", "stubs", "build", "dist", "docs"}
 HEAVY = {"jinja2", "llvmlite", "triton", "networkx", "onnx", "safetensors", "mpi4py", "rich", "torch", "jax"}
 MOST_FILES, LONGEST_DOCSTRING = 25, 15      # of a room
 
