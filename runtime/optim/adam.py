@@ -25,7 +25,43 @@ def _check(lr, betas, eps, weight_decay):
 
 
 class Adam(Elementwise):
-    """Steps by the running mean of gradients over the root of the running mean square."""
+    """Steps by the running mean of gradients over the root of the running mean square.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    betas : (float, float)
+        Weights of the past in the running means of gradients and of their squares.
+    eps : float
+        Added to the root.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    amsgrad : bool
+        Whether the largest running mean of squares so far is used.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach, fused : bool, optional
+        Change nothing: updates run as fused kernels wherever they can.
+    decoupled_weight_decay : bool
+        Whether decay is subtracted from the parameter itself, as in `AdamW`.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.Adam([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
@@ -52,7 +88,41 @@ class Adam(Elementwise):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    betas : (float, float)
+        Weights of the past in the running means of gradients and of their squares.
+    eps : float
+        Added to the root.
+    weight_decay : float
+        Share of the parameter that each step takes away, times the rate.
+    amsgrad : bool
+        Whether the largest running mean of squares so far is used.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach, fused : bool, optional
+        Change nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.AdamW([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
                  foreach=None, capturable=False, differentiable=False, fused=None):
@@ -60,7 +130,43 @@ class AdamW(Adam):
 
 
 class NAdam(Elementwise):
-    """Adam with Nesterov momentum."""
+    """Adam with Nesterov momentum.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    betas : (float, float)
+        Weights of the past in the running means of gradients and of their squares.
+    eps : float
+        Added to the root.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    momentum_decay : float
+        Decay of the weight of momentum over steps.
+    decoupled_weight_decay : bool
+        Whether decay is subtracted from the parameter itself.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach : bool, optional
+        Changes nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.NAdam([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):

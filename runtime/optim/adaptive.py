@@ -44,7 +44,39 @@ def _first_sum(p, value):
 
 
 class Adagrad(Elementwise):
-    """Steps by the gradient over the root of the sum of all squared gradients."""
+    """Steps by the gradient over the root of the sum of all squared gradients.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    lr_decay : float
+        Decay of the rate over steps.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    initial_accumulator_value : float
+        First value of the sums of squares.
+    eps : float
+        Added to the root.
+    maximize : bool
+        Whether steps go up instead of down.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach, fused : bool, optional
+        Change nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.Adagrad([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
                  maximize=False, differentiable=False, fused=None):
@@ -93,7 +125,43 @@ class Adagrad(Elementwise):
 
 
 class RMSprop(Elementwise):
-    """Steps by the gradient over its root mean square (around its mean with `centered`)."""
+    """Steps by the gradient over its root mean square (around its mean with `centered`).
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    alpha : float
+        Weight of the past in the running mean of squares.
+    eps : float
+        Added to the root.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    momentum : float
+        Weight of past steps.
+    centered : bool
+        Whether squares are taken around the running mean of gradients.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach : bool, optional
+        Changes nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.RMSprop([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
                  foreach=None, maximize=False, differentiable=False):

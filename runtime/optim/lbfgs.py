@@ -49,7 +49,38 @@ class _Memory:
 
 class LBFGS(Optimizer):
     """L-BFGS for one group of parameters; `step` takes a closure that clears gradients, computes the loss and calls
-    backward."""
+    backward.
+
+    Parameters
+    ----------
+    params : iterable of Tensor
+        Parameters, in one group.
+    lr : float
+        Rate of steps.
+    max_iter, max_eval : int
+        Most iterations, and most calls of the closure, in a step; by default 5 / 4 as many calls.
+    tolerance_grad, tolerance_change : float
+        Largest gradient, and change, at which a step ends.
+    history_size : int
+        Number of past updates that are kept.
+    line_search_fn : {None, "strong_wolfe"}
+        How the length of an update is chosen.
+    maximize : bool
+        Whether steps go up instead of down.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([3.0]))
+    >>> opt = optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     opt.zero_grad()
+    ...     loss = ((w - 1) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> loss = opt.step(closure)
+    >>> round(w.item(), 3)
+    1.0
+    """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
                  history_size=100, line_search_fn=None, *, maximize=False):

@@ -166,7 +166,29 @@ def per_group(value, optimizer, what):
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times a function of the epoch."""
+    """The initial rate times a function of the epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    lr_lambda : function of an int, or a list of them
+        Factor of the initial rate at an epoch, for all groups or for each.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5 ** epoch)
+    >>> rates = []
+    >>> for epoch in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         self.lr_lambdas = per_group(lr_lambda, optimizer, "lr_lambda")
@@ -202,7 +224,31 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma every step_size epochs."""
+    """The rate times gamma every step_size epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    step_size : int
+        Number of epochs between changes.
+    gamma : float
+        Factor of a change.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.StepLR(opt, step_size=2)
+    >>> rates = []
+    >>> for epoch in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 1.0, 0.1, 0.1]
+    """
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
@@ -218,7 +264,31 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each milestone."""
+    """The rate times gamma at each milestone.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    milestones : list of int
+        Epochs of changes, in ascending order.
+    gamma : float
+        Factor of a change.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.MultiStepLR(opt, [1, 3])
+    >>> rates = []
+    >>> for epoch in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -252,7 +322,31 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that changes linearly from start_factor to end_factor."""
+    """The rate times a factor that changes linearly from start_factor to end_factor.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    start_factor, end_factor : float
+        Factors of the initial rate at the first and the last of these epochs.
+    total_iters : int
+        Number of epochs over which the factor changes.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.LinearLR(opt, start_factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for epoch in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.5, 0.75, 1.0]
+    """
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
@@ -274,7 +368,29 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma each epoch."""
+    """The rate times gamma each epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    gamma : float
+        Factor of each epoch.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> rates = []
+    >>> for epoch in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
@@ -311,7 +427,31 @@ def cosine_between(low, high, share):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half cosines of T_max epochs from the initial rate down to eta_min and back."""
+    """Half cosines of T_max epochs from the initial rate down to eta_min and back.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    T_max : int
+        Number of epochs from the initial rate to the least one.
+    eta_min : float
+        The least rate.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.CosineAnnealingLR(opt, T_max=2)
+    >>> rates = []
+    >>> for epoch in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.0]
+    """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -334,7 +474,36 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """A lower rate after a metric has not improved for some epochs."""
+    """A lower rate after a metric has not improved for some epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    mode : {"min", "max"}
+        Whether a smaller or a larger metric is better.
+    factor : float
+        Factor of a change.
+    patience : int
+        Number of epochs without improvement that are borne.
+    threshold, threshold_mode : float, {"rel", "abs"}
+        Least improvement, as a share of the best metric or as a number.
+    cooldown : int
+        Number of epochs behind a change in which none is counted.
+    min_lr : float or list
+        The least rate, for all groups or for each.
+    eps : float
+        Smaller changes of the rate are not made.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
+    >>> for loss in (1.0, 1.0, 1.0):
+    ...     schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
                  min_lr=0, eps=1e-8):
@@ -570,7 +739,36 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle over all steps: up to max_lr, then far below the initial rate."""
+    """One cycle over all steps: up to max_lr, then far below the initial rate.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    max_lr : float or list
+        The largest rate, for all groups or for each.
+    total_steps, epochs, steps_per_epoch : int, optional
+        Number of steps of the cycle, or epochs and steps in each.
+    pct_start : float
+        Share of steps in which the rate goes up.
+    anneal_strategy : {"cos", "linear"}
+        Form of the curve.
+    cycle_momentum, base_momentum, max_momentum : bool, float, float
+        Whether momentum moves in the other direction, and between which values.
+    div_factor, final_div_factor : float
+        The cycle starts at max_lr / div_factor, and ends at that over `final_div_factor`.
+    three_phase : bool
+        Whether the rate first comes down as it went up, and then to its end.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0, momentum=0.9)
+    >>> schedule = optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=10)
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.04
+    """
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
                  anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,

@@ -8,7 +8,37 @@ from .update_rules import Elementwise, decay_of, decayed
 
 
 class SGD(Elementwise):
-    """The step p -= lr * g, with momentum, Nesterov momentum and weight decay."""
+    """The step p -= lr * g, with momentum, Nesterov momentum and weight decay.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    momentum, dampening : float
+        Weight of past steps, and the share by which the new gradient is reduced beside them.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    nesterov : bool
+        Whether the gradient is taken ahead along the momentum.
+    maximize : bool
+        Whether steps go up instead of down.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach, fused : bool, optional
+        Change nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):

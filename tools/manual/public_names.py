@@ -127,7 +127,7 @@ def _members(cls, nodes, stub) -> list:
         if any(isinstance(d, ast.Attribute) for d in overloads[0].decorator_list):
             continue        # a setter
         is_property = any(isinstance(d, ast.Name) and d.id == "property" for d in overloads[0].decorator_list)
-        doc = next((text for text in map(ast.get_docstring, overloads) if text), "") or own_doc(getattr(cls, name, None))
+        doc = own_doc(getattr(cls, name, None)) or next(filter(None, map(ast.get_docstring, overloads)), "")
         members.append(Member(name, [stub.signature(node, True) for node in overloads], doc, is_property))
     return members
 

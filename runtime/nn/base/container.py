@@ -82,7 +82,23 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """A container that calls its modules one after the other."""
+    """A container that calls its modules one after the other.
+
+    Parameters
+    ----------
+    *args : Module, or one dict of modules by name
+        Modules in the order of their calls.
+
+    Shape
+    -----
+    Input: that of the first module. Output: that of the last one.
+
+    Examples
+    --------
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> net(ingot.ones(1, 4)).shape, len(net), net[0].out_features
+    (ingot.Size([1, 2]), 3, 8)
+    """
 
     def __init__(self, *args):
         super().__init__()
@@ -111,7 +127,19 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules."""
+    """A list of modules.
+
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+        First content of the list.
+
+    Examples
+    --------
+    >>> layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+    >>> layers.append(nn.ReLU())[-1], len(list(layers.parameters()))
+    (ReLU(), 6)
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -139,7 +167,19 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """Modules by name."""
+    """Modules by name.
+
+    Parameters
+    ----------
+    modules : mapping of str to Module, optional
+        First content.
+
+    Examples
+    --------
+    >>> heads = nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.Linear(4, 3)})
+    >>> heads["b"](ingot.ones(1, 4)).shape
+    ingot.Size([1, 3])
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -205,7 +245,18 @@ def _parameter_line(name, p):
 
 
 class ParameterList(Module):
-    """A list of parameters, and of other values."""
+    """A list of parameters, and of other values.
+
+    Parameters
+    ----------
+    values : iterable, optional
+        First content of the list; tensors become parameters.
+
+    Examples
+    --------
+    >>> nn.ParameterList([ingot.ones(2), ingot.ones(3)])[1].requires_grad
+    True
+    """
 
     def __init__(self, values=None):
         super().__init__()

@@ -165,7 +165,24 @@ class Owned(Tensor):
 
 
 class Parameter(Owned):
-    """A tensor that a module registers as a parameter on assignment. Deep copies start without a gradient."""
+    """A tensor that a module registers as a parameter on assignment. Deep copies start without a gradient.
+
+    Parameters
+    ----------
+    data : Tensor, optional
+        Values of the parameter, which shares their memory.
+    requires_grad : bool
+        Whether backward computes its gradient.
+
+    Examples
+    --------
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = nn.Parameter(ingot.ones(1))
+    >>> [name for name, _ in Scale().named_parameters()]
+    ['factor']
+    """
 
     __slots__ = ()
 

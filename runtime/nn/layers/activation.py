@@ -82,13 +82,75 @@ def _module(name, function, *fields, named=True, doc="") -> Any:
 
 
 _IN = ("inplace", False)
-ReLU = _module("ReLU", F.relu, _IN)
-LeakyReLU = _module("LeakyReLU", F.leaky_relu, ("negative_slope", 0.01), _IN)
+ReLU = _module("ReLU", F.relu, _IN, doc="""max(x, 0), element by element.
+
+    Parameters
+    ----------
+    inplace : bool
+        Whether the result overwrites the input.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.ReLU()(ingot.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """)
+LeakyReLU = _module("LeakyReLU", F.leaky_relu, ("negative_slope", 0.01), _IN, doc="""x above 0, negative_slope * x below.
+
+    Parameters
+    ----------
+    negative_slope : float
+        Slope below 0.
+    inplace : bool
+        Whether the result overwrites the input.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.LeakyReLU(0.1)(ingot.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """)
 ELU = _module("ELU", F.elu, ("alpha", 1.0), _IN)
 CELU = _module("CELU", F.celu, ("alpha", 1.0), _IN)
 SELU = _module("SELU", F.selu, _IN)
-GELU = _module("GELU", F.gelu, ("approximate", "none"))
-SiLU = _module("SiLU", F.silu, _IN)
+GELU = _module("GELU", F.gelu, ("approximate", "none"), doc="""x times the normal distribution function.
+
+    Parameters
+    ----------
+    approximate : {"none", "tanh"}
+        Exact, or approximated with tanh.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.GELU()(ingot.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """)
+SiLU = _module("SiLU", F.silu, _IN, doc="""x * sigmoid(x), also called swish.
+
+    Parameters
+    ----------
+    inplace : bool
+        Whether the result overwrites the input.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.SiLU()(ingot.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """)
 Mish = _module("Mish", F.mish, _IN)
 Hardswish = _module("Hardswish", F.hardswish, _IN)
 Hardsigmoid = _module("Hardsigmoid", F.hardsigmoid, _IN)
@@ -99,13 +161,63 @@ Softplus = _module("Softplus", F.softplus, ("beta", 1.0), ("threshold", 20.0))
 Softsign = _module("Softsign", F.softsign)
 Tanhshrink = _module("Tanhshrink", F.tanhshrink)
 Threshold = _module("Threshold", F.threshold, ("threshold", REQUIRED), ("value", REQUIRED), _IN)
-Sigmoid = _module("Sigmoid", F.sigmoid)
+Sigmoid = _module("Sigmoid", F.sigmoid, doc="""1 / (1 + exp(-x)), element by element.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.Sigmoid()(ingot.zeros(1))
+    tensor([0.5000])
+    """)
 LogSigmoid = _module("LogSigmoid", F.logsigmoid)
-Tanh = _module("Tanh", F.tanh)
+Tanh = _module("Tanh", F.tanh, doc="""The hyperbolic tangent, element by element.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.Tanh()(ingot.zeros(1))
+    tensor([0.])
+    """)
 GLU = _module("GLU", F.glu, ("dim", -1))
-Softmax = _module("Softmax", F.softmax, ("dim", None))
+Softmax = _module("Softmax", F.softmax, ("dim", None), doc="""exp(x) / sum(exp(x)) along a dimension.
+
+    Parameters
+    ----------
+    dim : int, optional
+        The dimension along which results sum to one.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.Softmax(dim=-1)(ingot.zeros(4))
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """)
 Softmin = _module("Softmin", F.softmin, ("dim", None))
-LogSoftmax = _module("LogSoftmax", F.log_softmax, ("dim", None))
+LogSoftmax = _module("LogSoftmax", F.log_softmax, ("dim", None), doc="""log(softmax(x)) along a dimension, without overflow.
+
+    Parameters
+    ----------
+    dim : int, optional
+        The dimension along which the exponentials of results sum to one.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.LogSoftmax(dim=-1)(ingot.zeros(2))
+    tensor([-0.6931, -0.6931])
+    """)
 
 
 class ReLU6(Hardtanh):  # type: ignore[valid-type, misc]

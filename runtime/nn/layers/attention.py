@@ -13,7 +13,37 @@ from .linear import NonDynamicallyQuantizableLinear, empty_parameter
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads with input and output projections."""
+    """Attention of several heads with input and output projections.
+
+    Parameters
+    ----------
+    embed_dim, num_heads : int
+        Size of a query and of the result, and the number of heads among which it is split.
+    dropout : float
+        Probability of dropout on attention weights.
+    bias : bool
+        Whether projections have biases.
+    add_bias_kv, add_zero_attn : bool
+        Whether a learned row, or a row of zeros, is added to keys and values.
+    kdim, vdim : int, optional
+        Sizes of keys and values; by default `embed_dim`.
+    batch_first : bool
+        Whether the batch is the first dimension, instead of the sequence.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Query: (L, N, embed_dim); key and value: (S, N, size). Output: (L, N, embed_dim), and weights (N, L, S) or None.
+
+    Examples
+    --------
+    >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = ingot.ones(3, 5, 8)
+    >>> y, weights = attention(x, x, x)
+    >>> y.shape, weights.shape
+    (ingot.Size([3, 5, 8]), ingot.Size([3, 5, 5]))
+    """
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
                  vdim=None, batch_first=False, device=None, dtype=None):

@@ -108,15 +108,96 @@ class _Forward(_ConvNd):
 
 
 class Conv1d(_Forward, rank=1):
-    """Convolution over (N, C, L)."""
+    """Convolution over (N, C, L).
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Channels of the input and of the result.
+    kernel_size, stride, dilation : int or tuple
+        Size of the window, distance of windows, and distance of elements in a window; an int holds for each dimension.
+    padding : int, tuple or {"valid", "same"}
+        Elements added on both sides of each dimension. "same" keeps the size and takes stride 1 alone.
+    groups : int
+        Number of groups into which channels are split. With `groups=in_channels` each channel is convolved on its own.
+    bias : bool
+        Whether a bias is added.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        Values of added elements.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (N, C, L) or (C, L). `weight`: (out_channels, in_channels / groups, kernel_size).
+
+    Examples
+    --------
+    >>> nn.Conv1d(4, 8, 3, padding="same")(ingot.ones(2, 4, 10)).shape
+    ingot.Size([2, 8, 10])
+    """
 
 
 class Conv2d(_Forward, rank=2):
-    """Convolution over (N, C, H, W)."""
+    """Convolution over (N, C, H, W).
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Channels of the input and of the result.
+    kernel_size, stride, dilation : int or tuple
+        Size of the window, distance of windows, and distance of elements in a window; an int holds for each dimension.
+    padding : int, tuple or {"valid", "same"}
+        Elements added on both sides of each dimension. "same" keeps the size and takes stride 1 alone.
+    groups : int
+        Number of groups into which channels are split. With `groups=in_channels` each channel is convolved on its own.
+    bias : bool
+        Whether a bias is added.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        Values of added elements.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (N, C, H, W) or (C, H, W). Each size becomes (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Examples
+    --------
+    >>> nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)(ingot.ones(1, 3, 32, 32)).shape
+    ingot.Size([1, 8, 16, 16])
+    """
 
 
 class Conv3d(_Forward, rank=3):
-    """Convolution over (N, C, D, H, W)."""
+    """Convolution over (N, C, D, H, W).
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Channels of the input and of the result.
+    kernel_size, stride, dilation : int or tuple
+        Size of the window, distance of windows, and distance of elements in a window; an int holds for each dimension.
+    padding : int, tuple or {"valid", "same"}
+        Elements added on both sides of each dimension. "same" keeps the size and takes stride 1 alone.
+    groups : int
+        Number of groups into which channels are split. With `groups=in_channels` each channel is convolved on its own.
+    bias : bool
+        Whether a bias is added.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        Values of added elements.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (N, C, D, H, W) or (C, D, H, W).
+
+    Examples
+    --------
+    >>> nn.Conv3d(1, 2, 3)(ingot.ones(1, 1, 5, 5, 5)).shape
+    ingot.Size([1, 2, 3, 3, 3])
+    """
 
 
 class _Transposed(_ConvNd):
@@ -152,7 +233,37 @@ class ConvTranspose1d(_Transposed, rank=1):
 
 
 class ConvTranspose2d(_Transposed, rank=2):
-    """Transposed convolution over (N, C, H, W)."""
+    """Transposed convolution over (N, C, H, W).
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Channels of the input and of the result.
+    kernel_size, stride, dilation : int or tuple
+        Size of the window, distance of windows, and distance of elements in a window; an int holds for each dimension.
+    padding : int or tuple
+        Elements taken away on both sides of each dimension of the result.
+    output_padding : int or tuple
+        Elements added at the end of each dimension of the result.
+    groups : int
+        Number of groups into which channels are split. With `groups=in_channels` each channel is convolved on its own.
+    bias : bool
+        Whether a bias is added.
+    padding_mode : {"zeros"}
+        The only mode.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (N, C, H, W) or (C, H, W). Each size becomes (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+    output_padding + 1.
+
+    Examples
+    --------
+    >>> nn.ConvTranspose2d(8, 3, kernel_size=4, stride=2, padding=1)(ingot.ones(1, 8, 16, 16)).shape
+    ingot.Size([1, 3, 32, 32])
+    """
 
 
 class ConvTranspose3d(_Transposed, rank=3):

@@ -5,7 +5,24 @@ from ..base.module import Module
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between two tensors along a dimension."""
+    """The cosine of the angle between two tensors along a dimension.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension along which the cosine is computed.
+    eps : float
+        Least norm by which is divided.
+
+    Shape
+    -----
+    Inputs: two shapes that broadcast. Output: that shape without `dim`.
+
+    Examples
+    --------
+    >>> nn.CosineSimilarity(dim=0)(ingot.tensor([1.0, 0.0]), ingot.tensor([1.0, 1.0]))
+    tensor(0.7071)
+    """
 
     def __init__(self, dim=1, eps=1e-8):
         super().__init__()

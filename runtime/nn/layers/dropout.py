@@ -28,7 +28,25 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd, function=F.dropout):
-    """Dropout of elements with probability p."""
+    """Dropout of elements with probability p.
+
+    Parameters
+    ----------
+    p : float
+        Probability with which an element becomes zero while training; the others are divided by 1 - p.
+    inplace : bool
+        Whether the result overwrites the input.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> drop = nn.Dropout(0.5)
+    >>> drop.eval()(ingot.ones(3))
+    tensor([1., 1., 1.])
+    """
 
 
 class Dropout1d(_DropoutNd, function=F.dropout1d):

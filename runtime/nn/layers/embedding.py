@@ -17,7 +17,32 @@ def _repr_options(table) -> str:
 
 
 class Embedding(Module):
-    """A table of rows, looked up by index."""
+    """A table of rows, looked up by index.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Number of rows and their length.
+    padding_idx : int, optional
+        Index of a row that starts at zero and gets no gradient.
+    max_norm, norm_type : float
+        Rows that are looked up are scaled to this norm at most, of this order; None for no limit.
+    scale_grad_by_freq : bool
+        Whether gradients are divided by how often a row was looked up in the batch.
+    sparse : bool
+        Whether the gradient is a sparse tensor, which SGD, Adagrad and SparseAdam take.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: indices of any shape. Output: the same shape and `embedding_dim`.
+
+    Examples
+    --------
+    >>> nn.Embedding(10, 3)(ingot.tensor([[1, 2], [3, 4]])).shape
+    ingot.Size([2, 2, 3])
+    """
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
                  scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None):

@@ -27,7 +27,22 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Flatten of the dimensions start_dim to end_dim into one."""
+    """Flatten of the dimensions start_dim to end_dim into one.
+
+    Parameters
+    ----------
+    start_dim, end_dim : int
+        First and last dimension of those that become one.
+
+    Shape
+    -----
+    Input: (N, ...). Output by default: (N, product of all other sizes).
+
+    Examples
+    --------
+    >>> nn.Flatten()(ingot.ones(2, 3, 4)).shape
+    ingot.Size([2, 12])
+    """
 
     _repr_fields = "start_dim= end_dim="
 
@@ -57,7 +72,27 @@ class Unflatten(Module):
 
 
 class Linear(Module):
-    """The map y = x @ weight.T + bias."""
+    """The map y = x @ weight.T + bias.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Sizes of the last dimension of input and output.
+    bias : bool
+        Whether a bias is added.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (..., in_features). Output: (..., out_features). `weight`: (out_features, in_features).
+
+    Examples
+    --------
+    >>> layer = nn.Linear(3, 2)
+    >>> layer(ingot.ones(4, 3)).shape
+    ingot.Size([4, 2])
+    """
 
     _repr_fields = "in_features= out_features= bias?"
 
@@ -106,7 +141,26 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class Bilinear(Module):
-    """The map y_o = x1 @ weight[o] @ x2 + bias_o."""
+    """The map y_o = x1 @ weight[o] @ x2 + bias_o.
+
+    Parameters
+    ----------
+    in1_features, in2_features, out_features : int
+        Sizes of the last dimension of both inputs and of the output.
+    bias : bool
+        Whether a bias is added.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Inputs: (..., in1_features) and (..., in2_features). Output: (..., out_features).
+
+    Examples
+    --------
+    >>> nn.Bilinear(3, 4, 2)(ingot.ones(5, 3), ingot.ones(5, 4)).shape
+    ingot.Size([5, 2])
+    """
 
     _repr_fields = "in1_features= in2_features= out_features= bias?"
 

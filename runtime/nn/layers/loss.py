@@ -60,24 +60,207 @@ class _WeightedLoss(_Loss):
     _fields = (("weight", None), *_OLD)
 
 
-def _module(name, function, *fields, inputs=2):
-    members = {"_function": staticmethod(function), "_fields": fields, "__module__": __name__, "__doc__": function.__doc__,
-               "__init__": constructor(_Loss, fields),
+def _module(name, function, *fields, inputs=2, doc=""):
+    members = {"_function": staticmethod(function), "_fields": fields, "__module__": __name__,
+               "__doc__": doc or function.__doc__, "__init__": constructor(_Loss, fields),
                "_inputs": tuple(inspect.signature(function).parameters)[:inputs]}
     return type(name, (_Loss,), members)
 
 
-L1Loss = _module("L1Loss", F.l1_loss, *_OLD)
-MSELoss = _module("MSELoss", F.mse_loss, *_OLD)
-SmoothL1Loss = _module("SmoothL1Loss", F.smooth_l1_loss, *_OLD, ("beta", 1.0))
-HuberLoss = _module("HuberLoss", F.huber_loss, ("reduction", "mean"), ("delta", 1.0))
-NLLLoss = _module("NLLLoss", F.nll_loss, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:])
+L1Loss = _module("L1Loss", F.l1_loss, *_OLD, doc="""The absolute difference |input - target|.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> nn.L1Loss()(ingot.zeros(2), ingot.tensor([1.0, 3.0]))
+    tensor(2.)
+    """)
+MSELoss = _module("MSELoss", F.mse_loss, *_OLD, doc="""The squared difference (input - target)^2.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> nn.MSELoss()(ingot.zeros(2), ingot.tensor([1.0, 3.0]))
+    tensor(5.)
+    """)
+SmoothL1Loss = _module("SmoothL1Loss", F.smooth_l1_loss, *_OLD, ("beta", 1.0),
+                       doc="""A squared loss for differences below beta, an absolute one above.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+    beta : float
+        Difference at which both parts meet.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> nn.SmoothL1Loss()(ingot.zeros(2), ingot.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """)
+HuberLoss = _module("HuberLoss", F.huber_loss, ("reduction", "mean"), ("delta", 1.0),
+                    doc="""A squared loss for differences below delta, delta times the absolute one above.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    delta : float
+        Difference at which both parts meet.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> nn.HuberLoss()(ingot.zeros(2), ingot.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """)
+NLLLoss = _module("NLLLoss", F.nll_loss, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:],
+                  doc="""The negative log likelihood of classes: -weight[target] * input[target] for log probabilities as input.
+
+    Parameters
+    ----------
+    weight : Tensor, optional
+        A factor for each class, of shape (C,).
+    ignore_index : int
+        Class index that counts for nothing.
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+
+    Shape
+    -----
+    Input: log probabilities (N, C, ...) or (C). Target: class indices (N, ...).
+
+    Examples
+    --------
+    >>> nn.NLLLoss()(ingot.tensor([[-0.5, -1.0]]), ingot.tensor([1]))
+    tensor(1.)
+    """)
 CrossEntropyLoss = _module("CrossEntropyLoss", F.cross_entropy, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:],
-                           ("label_smoothing", 0.0))
-KLDivLoss = _module("KLDivLoss", F.kl_div, *_OLD, ("log_target", False))
-BCELoss = _module("BCELoss", F.binary_cross_entropy, ("weight", None), *_OLD)
+                           ("label_smoothing", 0.0), doc="""The cross entropy of scores (logits) and classes.
+
+    Parameters
+    ----------
+    weight : Tensor, optional
+        A factor for each class, of shape (C,).
+    ignore_index : int
+        Class index that counts for nothing.
+    label_smoothing : float
+        Share of the target that is spread evenly over all classes.
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+
+    Shape
+    -----
+    Input: scores (N, C, ...) or (C). Target: class indices (N, ...), or class probabilities (N, C, ...).
+
+    Examples
+    --------
+    >>> loss = nn.CrossEntropyLoss()
+    >>> loss(ingot.tensor([[2.0, 0.0], [0.0, 2.0]]), ingot.tensor([0, 1]))
+    tensor(0.1269)
+    """)
+KLDivLoss = _module("KLDivLoss", F.kl_div, *_OLD, ("log_target", False),
+                    doc="""The Kullback-Leibler divergence: target * (log(target) - input) for log probabilities as input.
+
+    Parameters
+    ----------
+    reduction : {"mean", "batchmean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+    log_target : bool
+        Whether the target has log probabilities, too.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> p = ingot.tensor([[0.5, 0.5]])
+    >>> nn.KLDivLoss(reduction="batchmean")(p.log(), p)
+    tensor(0.)
+    """)
+BCELoss = _module("BCELoss", F.binary_cross_entropy, ("weight", None), *_OLD,
+                  doc="""The binary cross entropy of probabilities: -(target * log(input) + (1 - target) * log(1 - input)).
+
+    Each logarithm is at least -100.
+
+    Parameters
+    ----------
+    weight : Tensor, optional
+        A factor for each element, which broadcasts.
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> nn.BCELoss()(ingot.tensor([0.5]), ingot.tensor([1.0]))
+    tensor(0.6931)
+    """)
 BCEWithLogitsLoss = _module("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, ("weight", None), *_OLD,
-                            ("pos_weight", None))
+                            ("pos_weight", None),
+                            doc="""The binary cross entropy of sigmoid(input), computed from scores (logits) without overflow.
+
+    Parameters
+    ----------
+    weight : Tensor, optional
+        A factor for each element, which broadcasts.
+    reduction : {"mean", "sum", "none"}
+        How the losses become one number; "none" returns all.
+    size_average, reduce : bool, optional
+        Older spellings of `reduction`.
+    pos_weight : Tensor, optional
+        A factor for the part of positive targets, which broadcasts.
+
+    Shape
+    -----
+    Input and target: any shape, the same. Output: a scalar, or the shape of the input with `reduction="none"`.
+
+    Examples
+    --------
+    >>> nn.BCEWithLogitsLoss()(ingot.zeros(1), ingot.ones(1))
+    tensor(0.6931)
+    """)
 NLLLoss2d = _module("NLLLoss2d", F.nll_loss, *NLLLoss._fields)       # its name in older programs
 PoissonNLLLoss = _module("PoissonNLLLoss", F.poisson_nll_loss, ("log_input", True), ("full", False), _OLD[0], ("eps", 1e-8),
                          *_OLD[1:])

@@ -96,11 +96,65 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm, ndims=(2, 3)):
-    """Normalisation of each channel of (N, C) or (N, C, L) over the batch."""
+    """Normalisation of each channel of (N, C) or (N, C, L) over the batch.
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels C.
+    eps : float
+        Added to the variance.
+    momentum : float or None
+        Weight of a new batch in the running statistics; None averages all batches equally.
+    affine, bias : bool
+        Whether there is a weight, and with it a bias, for each channel.
+    track_running_stats : bool
+        Whether statistics are kept for `eval()`. Without them, batches are normalised by their statistics there, too.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: (N, C) or (N, C, L).
+
+    Examples
+    --------
+    >>> x = nn.BatchNorm1d(3)(ingot.arange(12.0).reshape(4, 3))
+    >>> x.mean(0).abs().max().item() < 1e-5
+    True
+    """
 
 
 class BatchNorm2d(_BatchNorm, ndims=(4,)):
-    """Normalisation of each channel of (N, C, H, W) over the batch."""
+    """Normalisation of each channel of (N, C, H, W) over the batch.
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels C.
+    eps : float
+        Added to the variance.
+    momentum : float or None
+        Weight of a new batch in the running statistics; None averages all batches equally.
+    affine, bias : bool
+        Whether there is a weight, and with it a bias, for each channel.
+    track_running_stats : bool
+        Whether statistics are kept for `eval()`. Without them, batches are normalised by their statistics there, too.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: (N, C, H, W).
+
+    Examples
+    --------
+    >>> norm = nn.BatchNorm2d(3)
+    >>> norm(ingot.ones(2, 3, 4, 4)).shape
+    ingot.Size([2, 3, 4, 4])
+    >>> norm.running_mean
+    tensor([0.1000, 0.1000, 0.1000])
+    """
 
 
 class BatchNorm3d(_BatchNorm, ndims=(5,)):
@@ -188,7 +242,28 @@ def _sizes_of(normalized_shape):
 
 
 class LayerNorm(_Affine):
-    """Normalisation over the last dims, then weight and bias."""
+    """Normalisation over the last dims, then weight and bias.
+
+    Parameters
+    ----------
+    normalized_shape : int or tuple
+        Sizes of the last dimensions, over which is normalised.
+    eps : float
+        Added to the variance.
+    elementwise_affine, bias : bool
+        Whether there is a weight, and with it a bias, for each element.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.LayerNorm(4)(ingot.arange(4.0))
+    tensor([-1.3416, -0.4472,  0.4472,  1.3416], grad_fn=...)
+    """
 
     _repr_fields = "normalized_shape eps= elementwise_affine= bias?"
 
@@ -203,7 +278,28 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(Module):
-    """Division by the root mean square over the last dims, then weight."""
+    """Division by the root mean square over the last dims, then weight.
+
+    Parameters
+    ----------
+    normalized_shape : int or tuple
+        Sizes of the last dimensions, over which is normalised.
+    eps : float, optional
+        Added to the mean square; by default the smallest step of the dtype.
+    elementwise_affine : bool
+        Whether there is a weight for each element.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: any shape, the same.
+
+    Examples
+    --------
+    >>> nn.RMSNorm(2)(ingot.tensor([3.0, 4.0]))
+    tensor([0.8485, 1.1314], grad_fn=...)
+    """
 
     _repr_fields = "normalized_shape eps= elementwise_affine="
 
@@ -222,7 +318,28 @@ class RMSNorm(Module):
 
 
 class GroupNorm(_Affine):
-    """Normalisation of each group of channels of each image."""
+    """Normalisation of each group of channels of each image.
+
+    Parameters
+    ----------
+    num_groups, num_channels : int
+        Number of groups, and of the channels that are split into them evenly.
+    eps : float
+        Added to the variance.
+    affine, bias : bool
+        Whether there is a weight, and with it a bias, for each channel.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: (N, C, ...).
+
+    Examples
+    --------
+    >>> nn.GroupNorm(2, 6)(ingot.ones(1, 6, 4, 4)).shape
+    ingot.Size([1, 6, 4, 4])
+    """
 
     _repr_fields = "num_groups num_channels eps= affine= bias?"
 

@@ -45,7 +45,29 @@ class MaxPool1d(_MaxPool, rank=1):
 
 
 class MaxPool2d(_MaxPool, rank=2):
-    """The largest element of each window of (N, C, H, W)."""
+    """The largest element of each window of (N, C, H, W).
+
+    Parameters
+    ----------
+    kernel_size, stride, dilation : int or tuple
+        Size of the window, distance of windows (by default the size), and distance of elements in a window.
+    padding : int or tuple
+        Elements of minus infinity that are added on both sides.
+    return_indices : bool
+        Whether the positions of the largest elements are returned, too: `MaxUnpool2d` takes them.
+    ceil_mode : bool
+        Whether a last window may reach beyond the edge.
+
+    Shape
+    -----
+    Input: (N, C, H, W) or (C, H, W).
+
+    Examples
+    --------
+    >>> nn.MaxPool2d(2)(ingot.arange(16.0).reshape(1, 4, 4))
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
 
 
 class MaxPool3d(_MaxPool, rank=3):
@@ -84,7 +106,30 @@ class _AvgPool(_Pool):
 
 
 class AvgPool2d(_AvgPool, rank=2):
-    """The mean of each window of (N, C, H, W)."""
+    """The mean of each window of (N, C, H, W).
+
+    Parameters
+    ----------
+    kernel_size, stride : int or tuple
+        Size of the window and distance of windows, by default the size.
+    padding : int or tuple
+        Zeros that are added on both sides.
+    ceil_mode : bool
+        Whether a last window may reach beyond the edge.
+    count_include_pad : bool
+        Whether added zeros count in the mean.
+    divisor_override : int, optional
+        Divisor in place of the number of elements.
+
+    Shape
+    -----
+    Input: (N, C, H, W) or (C, H, W).
+
+    Examples
+    --------
+    >>> nn.AvgPool2d(2)(ingot.arange(4.0).reshape(1, 2, 2))
+    tensor([[[1.5000]]])
+    """
 
 
 class AvgPool3d(_AvgPool, rank=3):
@@ -108,7 +153,22 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool, rank=1):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool, rank=2):
-    """The mean of each of `output_size` even bins of (N, C, H, W)."""
+    """The mean of each of `output_size` even bins of (N, C, H, W).
+
+    Parameters
+    ----------
+    output_size : int or tuple
+        Sizes of the result; None in a tuple keeps the size of the input.
+
+    Shape
+    -----
+    Input: (N, C, H, W) or (C, H, W), with any H and W.
+
+    Examples
+    --------
+    >>> nn.AdaptiveAvgPool2d(1)(ingot.ones(2, 8, 7, 9)).shape
+    ingot.Size([2, 8, 1, 1])
+    """
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool, rank=3):

@@ -5,7 +5,30 @@ from ..base.module import Module
 
 
 class Upsample(Module):
-    """Interpolation of the spatial dims to another size."""
+    """Interpolation of the spatial dims to another size.
+
+    Parameters
+    ----------
+    size : int or tuple, optional
+        Sizes of the result.
+    scale_factor : float or tuple, optional
+        Factor of sizes, in place of `size`.
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear"}
+        Kind of interpolation.
+    align_corners : bool, optional
+        Whether the centres of corner elements stay at the corners.
+    recompute_scale_factor : bool, optional
+        Whether the factor is computed again from the sizes, which are whole numbers.
+
+    Shape
+    -----
+    Input: (N, C, ...) with one to three spatial dimensions.
+
+    Examples
+    --------
+    >>> nn.Upsample(scale_factor=2)(ingot.ones(1, 3, 4, 4)).shape
+    ingot.Size([1, 3, 8, 8])
+    """
 
     def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
         super().__init__()
@@ -37,7 +60,22 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class PixelShuffle(Module):
-    """The reshape of (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
+    """The reshape of (..., C * r * r, H, W) to (..., C, H * r, W * r).
+
+    Parameters
+    ----------
+    upscale_factor : int
+        Factor r of height and width.
+
+    Shape
+    -----
+    Input: (..., C * r * r, H, W). Output: (..., C, H * r, W * r).
+
+    Examples
+    --------
+    >>> nn.PixelShuffle(2)(ingot.ones(1, 8, 3, 3)).shape
+    ingot.Size([1, 2, 6, 6])
+    """
 
     _repr_fields = "upscale_factor="
 

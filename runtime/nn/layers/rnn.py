@@ -231,7 +231,38 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h = tanh(W x + b + U h), or with relu, along time."""
+    """h = tanh(W x + b + U h), or with relu, along time.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Size of an input and of a hidden state at one time.
+    num_layers : int
+        Number of layers, each of which reads the results of the one below.
+    nonlinearity : {"tanh", "relu"}
+        Function of the sum.
+    bias : bool
+        Whether gates have biases.
+    batch_first : bool
+        Whether the batch is the first dimension of input and output, instead of time.
+    dropout : float
+        Probability of dropout on the results of all layers but the last one.
+    bidirectional : bool
+        Whether a second set of weights reads the sequence backwards.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size), or a `PackedSequence`.
+    Output: (L, N, D * hidden_size), and the last states (D * num_layers, N, hidden_size); D is 2 if bidirectional, else 1.
+
+    Examples
+    --------
+    >>> y, h = nn.RNN(3, 5)(ingot.ones(7, 2, 3))
+    >>> y.shape, h.shape
+    (ingot.Size([7, 2, 5]), ingot.Size([1, 2, 5]))
+    """
 
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, device=None, dtype=None):
@@ -246,7 +277,38 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; states are (h, c)."""
+    """Long short-term memory; states are (h, c).
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Size of an input and of a hidden state at one time.
+    num_layers : int
+        Number of layers, each of which reads the results of the one below.
+    bias : bool
+        Whether gates have biases.
+    batch_first : bool
+        Whether the batch is the first dimension of input and output, instead of time.
+    dropout : float
+        Probability of dropout on the results of all layers but the last one.
+    bidirectional : bool
+        Whether a second set of weights reads the sequence backwards.
+    proj_size : int
+        Size to which hidden states are projected; 0 for none.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size), or a `PackedSequence`.
+    Output: (L, N, D * hidden_size), and the last states (D * num_layers, N, hidden_size); D is 2 if bidirectional, else 1.
+
+    Examples
+    --------
+    >>> y, (h, c) = nn.LSTM(3, 5, num_layers=2, bidirectional=True)(ingot.ones(7, 2, 3))
+    >>> y.shape, h.shape, c.shape
+    (ingot.Size([7, 2, 10]), ingot.Size([4, 2, 5]), ingot.Size([4, 2, 5]))
+    """
 
     _gates = 4
 
@@ -262,7 +324,36 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units."""
+    """Gated recurrent units.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Size of an input and of a hidden state at one time.
+    num_layers : int
+        Number of layers, each of which reads the results of the one below.
+    bias : bool
+        Whether gates have biases.
+    batch_first : bool
+        Whether the batch is the first dimension of input and output, instead of time.
+    dropout : float
+        Probability of dropout on the results of all layers but the last one.
+    bidirectional : bool
+        Whether a second set of weights reads the sequence backwards.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size), or a `PackedSequence`.
+    Output: (L, N, D * hidden_size), and the last states (D * num_layers, N, hidden_size); D is 2 if bidirectional, else 1.
+
+    Examples
+    --------
+    >>> y, h = nn.GRU(3, 5, batch_first=True)(ingot.ones(2, 7, 3))
+    >>> y.shape, h.shape
+    (ingot.Size([2, 7, 5]), ingot.Size([1, 2, 5]))
+    """
 
     _gates = 3
 
@@ -362,7 +453,27 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM."""
+    """One step of an LSTM.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Size of an input and of a state.
+    bias : bool
+        Whether gates have biases.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (N, input_size) and a pair of states (N, hidden_size), zero if left out. Output: the new pair.
+
+    Examples
+    --------
+    >>> h, c = nn.LSTMCell(3, 5)(ingot.ones(2, 3))
+    >>> h.shape
+    ingot.Size([2, 5])
+    """
 
     _gates, _states = 4, 2
 

@@ -71,7 +71,38 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward block."""
+    """Self-attention and a feed-forward block.
+
+    Parameters
+    ----------
+    d_model, nhead : int
+        Size of an element of the sequence, and number of heads of attention.
+    dim_feedforward : int
+        Inner size of the feed-forward block.
+    dropout : float
+        Probability of dropout behind attention and in the feed-forward block.
+    activation : str or callable
+        Function between both maps of that block: "relu", "gelu" or a function.
+    layer_norm_eps : float
+        Added to variances.
+    batch_first : bool
+        Whether the batch is the first dimension, instead of the sequence.
+    norm_first : bool
+        Whether normalisation comes before attention and before the block, instead of behind.
+    bias : bool
+        Whether maps and normalisations have biases.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: (L, N, d_model), or (N, L, d_model) with `batch_first`.
+
+    Examples
+    --------
+    >>> nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)(ingot.ones(3, 5, 8)).shape
+    ingot.Size([3, 5, 8])
+    """
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         """Return the layer's output, like src."""
