@@ -11,7 +11,7 @@ extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton", "ingot.tools.
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 exclude_patterns = ["Thumbs.db", ".DS_Store"]
-nitpicky = False
+smartquotes = False             # quotes stand around strings of Python
 maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -23,6 +23,7 @@ html_title = "ingot"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "ingot"},
@@ -30,12 +31,16 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_prev_next": False,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"generated/reference/**": [], "generated/modules/**": [], "source/**": []},
+    # The list of headings stands beside written pages; names of the reference need the width. Patterns may not overlap.
+    "secondary_sidebar_items": {
+        **{pages: ["page-toc"] for pages in ("*", "start/*", "from_pytorch/*", "generated/files/*")},
+        **{pages: [] for pages in ("generated/*", "generated/reference/*", "generated/modules/*", "source/**")},
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "use_edit_page_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "generated/reference/**": [], "generated/modules/**": [],
+html_sidebars = {"index": [], "generated/coverage": [], "generated/reference/**": [], "generated/modules/**": [],
                  "source/**": [], "search": []}

@@ -55,6 +55,10 @@ def test_types_have_full_names_and_no_private_ones():
     assert "ingot.device" in text and "_b." not in text and " _" not in text
 
 
+def test_defaults_are_those_of_the_live_function(pages):
+    assert "betas: Any=(0.9, 0.999)" in pages["reference/ingot.optim.AdamW.rst"]
+
+
 DOC = """Map *x* to `y_` and |z|.
 
 A list:

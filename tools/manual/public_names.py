@@ -15,7 +15,7 @@ import ingot
 from ..stubs.public import Tree
 
 ROOT = Path(ingot.__file__).parent
-_PREFIXES = re.compile(r"\b(?:_b|_t|_c|_np)\.|(?<![\w.])_(?=[A-Za-z]+\b)")       # of modules and private names in stubs
+_PREFIXES = re.compile(r"\b(?:_b|_t|_c)\.|(?<![\w.])_(?=[A-Za-z]+\b)")       # of modules and private names in stubs
 
 
 class Signature(NamedTuple):
@@ -92,8 +92,9 @@ class Stub:
             elif isinstance(node, ast.ImportFrom):
                 self.full_names |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
 
-    def signature(self, node: ast.FunctionDef, is_method: bool) -> Signature:
-        """Return the signature of a function as a page shows it, with types by their full names."""
+    def signature(self, node: ast.FunctionDef, is_method: bool, thing=None) -> Signature:
+        """Return the signature of a function as a page shows it, with types by their full names. Defaults that the stub
+        leaves out are those of `thing`."""
         modifiers = tuple(ast.unparse(d) for d in node.decorator_list if isinstance(d, ast.Name))
         args = deepcopy(node.args)
         if is_method and "staticmethod" not in modifiers:
@@ -101,10 +102,12 @@ class Stub:
         every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
         for arg in filter(None, every):
             arg.annotation = self._qualified(arg.annotation)
+        _fill_defaults(args, thing)
         returns = ""
         if node.returns is not None and node.name != "__init__":
             returns = f" -> {ast.unparse(self._qualified(deepcopy(node.returns)))}"
-        return Signature(_PREFIXES.sub("", f"({ast.unparse(args)}){returns}"), modifiers)
+        text = f"({ast.unparse(args)}){returns}".replace("_np.", "numpy.")
+        return Signature(_PREFIXES.sub("", text), modifiers)
 
     def _qualified(self, annotation):
         for node in ast.walk(annotation) if annotation is not None else ():
@@ -114,6 +117,22 @@ class Stub:
 
 
 stub_of = cache(Stub)
+
+
+def _fill_defaults(args: ast.arguments, thing):
+    """Replace `...` by the default of the live function, if that is plain data."""
+    try:
+        live = inspect.signature(thing).parameters if thing is not None else {}
+    except (TypeError, ValueError):
+        return
+    positional = [*args.posonlyargs, *args.args]
+    last = positional[len(positional) - len(args.defaults):]
+    for defaults, owners in ((args.defaults, last), (args.kw_defaults, args.kwonlyargs)):
+        for i, (default, arg) in enumerate(zip(defaults, owners)):
+            if isinstance(default, ast.Constant) and default.value is ... and arg.arg in live:
+                value = live[arg.arg].default
+                if type(value) in (bool, int, float, str, tuple, type(None)) and len(repr(value)) < 40:
+                    defaults[i] = ast.Name(repr(value))
 
 
 def _members(cls, nodes, stub) -> list:
@@ -139,9 +158,9 @@ def _entry(path, name, thing, aliases) -> Entry:
         body = nodes[0].body if nodes else []
         init = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
         bases = [b for b in thing.__bases__ if b in tree().homes]
-        return Entry(path, name, thing, aliases, [stub.signature(n, True) for n in init], bases,
+        return Entry(path, name, thing, aliases, [stub.signature(n, True, thing) for n in init], bases,
                      _members(thing, body, stub))
-    signatures = [stub.signature(n, False) for n in nodes if isinstance(n, ast.FunctionDef)]
+    signatures = [stub.signature(n, False, thing) for n in nodes if isinstance(n, ast.FunctionDef)]
     if not signatures:
         try:
             signatures = [Signature(str(inspect.signature(thing)))]

@@ -48,7 +48,7 @@ def title(text: str) -> str:
 
 def entry_page(entry: Entry, names: dict) -> str:
     """Return the page of a class or function."""
-    head = [":orphan:", "", title(entry.full_name)]
+    head = [":orphan:", "", title(entry.full_name), _place_of(entry), ""]
     signatures = entry.signatures or [None]
     first, *others = [entry.full_name + (s.text if s else "") for s in signatures]
     directive = f".. py:{'class' if entry.is_class else 'function'}:: "
@@ -59,14 +59,16 @@ def entry_page(entry: Entry, names: dict) -> str:
     body += _indented(text)
     for member in entry.members:
         body += _member(member)
-    tail = []
-    source = source_of(entry.thing)
-    if source:
-        tail += [f"Source: :source:`{source[0]}:{source[1]}`", ""]
     if entry.aliases:
-        tail += ["Other names: " + ", ".join(f"``{alias}``" for alias in entry.aliases), ""]
-    tail += [f"Module: :doc:`/generated/modules/{dotted(entry.path)}`", ""]
-    return "\n".join([*head, *body, *tail])
+        body += ["Other names: " + ", ".join(f"``{alias}``" for alias in entry.aliases), ""]
+    return "\n".join([*head, *body])
+
+
+def _place_of(entry: Entry) -> str:
+    """Return the line that leads to the module and to the source."""
+    source = source_of(entry.thing)
+    text = f"Module :doc:`{dotted(entry.path)} </generated/modules/{dotted(entry.path)}>`"
+    return f"{text} · source :source:`{source[0]}:{source[1]}`" if source else text
 
 
 def _member(member) -> list:
@@ -106,7 +108,9 @@ def module_page(path: str, names: dict) -> str:
     out = [":orphan:", "", title(dotted(path)), f".. py:module:: {dotted(path)}"]
     if dotted(path) in {entry.full_name for entry in entries().values()}:
         out.append("   :no-index:")         # a module and a function of one name, such as `autograd.gradcheck`
-    out += ["", rendered(own_doc(module))]
+    # The docstring of a package says more about its source, to those who change it.
+    doc = own_doc(module)
+    out += ["", rendered(doc.partition("\n\n")[0] if hasattr(module, "__path__") else doc)]
     for group, rows in found.items():
         if rows:
             out += [f".. rubric:: {group}", "", ".. list-table::", "   :widths: 30 70", "   :class: names", ""]
