@@ -33,7 +33,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     # The list of headings stands beside written pages; names of the reference need the width. Patterns may not overlap.
     "secondary_sidebar_items": {
-        **{pages: ["page-toc"] for pages in ("*", "start/*", "from_pytorch/*", "generated/files/*")},
+        **{pages: ["page-toc"] for pages in ("*", "start/*", "from_pytorch/*", "guides/*", "generated/files/*")},
         **{pages: [] for pages in ("generated/*", "generated/reference/*", "generated/modules/*", "source/**")},
     },
     "footer_start": ["copyright"],
