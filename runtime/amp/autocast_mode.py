@@ -169,6 +169,24 @@ class autocast(Block):
 
     `dtype` is by default bfloat16 on the CPU, float16 on GPUs. On GPUs exponentials, powers, sums and softmax are float32,
     too. Use it for a forward pass and its loss; call backward() outside. It nests, and `enabled=False` switches it off inside.
+
+    Parameters
+    ----------
+    device_type : str
+        Kind of device whose operators are cast: "cpu" or "cuda".
+    dtype : dtype, optional
+        The low dtype: bfloat16 or float16.
+    enabled : bool
+        Whether anything is cast; False switches an outer autocast off.
+    cache_enabled : bool, optional
+        Whether a parameter is cast once inside of the context.
+
+    Examples
+    --------
+    >>> with amp.autocast("cpu"):
+    ...     y = ingot.ones(2, 3) @ ingot.ones(3, 2)
+    >>> y.dtype
+    ingot.bfloat16
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):

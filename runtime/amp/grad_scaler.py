@@ -55,6 +55,29 @@ class GradScaler:
 
     Use: scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(). A step whose gradients are not finite is
     skipped. Call `scaler.unscale_(optimizer)` before clipping or reading gradients.
+
+    Parameters
+    ----------
+    device : str
+        Kind of device of the losses.
+    init_scale : float
+        First factor.
+    growth_factor, backoff_factor : float
+        Changes of the factor after steps without overflow, and after an overflow.
+    growth_interval : int
+        Number of steps in a row without overflow after which the factor grows.
+    enabled : bool
+        Whether anything is scaled; if not, `step` is the optimizer's.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.ones(1))
+    >>> opt, scaler = optim.SGD([w], lr=0.5), amp.GradScaler("cpu", init_scale=4.0)
+    >>> scaler.scale(w.sum()).backward()
+    >>> scaler.step(opt)
+    >>> scaler.update()
+    >>> w.item()
+    0.5
     """
 
     def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,

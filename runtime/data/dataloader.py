@@ -50,6 +50,49 @@ class DataLoader:
     (ingot's, Python's and NumPy's): ingot's seed determines all three, unless `worker_init_fn` seeds one. Without workers
     datasets draw like any other code. An error in a worker raises here with its traceback.
     `pin_memory_device` is ignored: pinned memory serves every accelerator.
+
+    Parameters
+    ----------
+    dataset : Dataset, or any sequence or iterable
+        The samples.
+    batch_size : int or None
+        Samples of a batch; None returns single samples.
+    shuffle : bool, optional
+        Whether each epoch has a new order.
+    sampler : iterable of int, optional
+        Order of samples, in place of `shuffle`.
+    batch_sampler : iterable of lists of int, optional
+        Batches of indices, in place of the four arguments about batches.
+    num_workers : int
+        Number of processes that fetch; 0 fetches in this one.
+    collate_fn : callable, optional
+        Function that makes a batch of a list of samples; by default `default_collate`.
+    pin_memory : bool
+        Whether batches lie in page-locked memory, which GPUs copy from without waiting.
+    drop_last : bool
+        Whether a last, smaller batch is left out.
+    timeout : float
+        Seconds after which a silent worker is an error; 0 for none.
+    worker_init_fn : callable, optional
+        Function of a worker's number that it calls first.
+    multiprocessing_context : str or context, optional
+        How workers are started.
+    generator : Generator, optional
+        Random numbers of the order and of the workers' seeds.
+    prefetch_factor : int, optional
+        Batches that each worker fetches ahead; by default 2.
+    persistent_workers : bool
+        Whether workers stay between epochs.
+    pin_memory_device : str
+        Changes nothing.
+    in_order : bool
+        Whether batches come in order, even if a later one is ready first.
+
+    Examples
+    --------
+    >>> loader = utils.data.DataLoader(list(range(5)), batch_size=2)
+    >>> list(loader)
+    [tensor([0, 1]), tensor([2, 3]), tensor([4])]
     """
 
     __class_getitem__ = classmethod(GenericAlias)       # DataLoader[T] in annotations

@@ -16,7 +16,27 @@ world = lazy(__package__, "..distributed.groups.world")
 
 class DistributedSampler(Sampler):
     """Sampler of every `num_replicas`-th index of one common order, from `rank` on. Call `set_epoch` so that each epoch has its
-    own order. `num_replicas` and `rank` default to the process group's, or the launcher's WORLD_SIZE and RANK."""
+    own order. `num_replicas` and `rank` default to the process group's, or the launcher's WORLD_SIZE and RANK.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The samples, of which only the number is asked.
+    num_replicas, rank : int, optional
+        Number of ranks, and this one's.
+    shuffle : bool
+        Whether the common order is random.
+    seed : int
+        Seed of the order, the same on all ranks.
+    drop_last : bool
+        Whether samples at the end are left out so that all ranks have equally many, instead of some coming twice.
+
+    Examples
+    --------
+    >>> sampler = utils.data.DistributedSampler(range(5), num_replicas=2, rank=0, shuffle=False)
+    >>> list(sampler)
+    [0, 2, 4]
+    """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
         self.num_replicas = _from_environment("num_replicas", num_replicas, "WORLD_SIZE")

@@ -208,7 +208,41 @@ def _momentum(t, group):
 
 
 class RAdam(Elementwise):
-    """Adam with rectified variance in its first steps."""
+    """Adam with rectified variance in its first steps.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    betas : (float, float)
+        Weights of the past in the running means of gradients and of their squares.
+    eps : float
+        Added to the root.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    decoupled_weight_decay : bool
+        Whether decay is subtracted from the parameter itself.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach : bool, optional
+        Changes nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.RAdam([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
@@ -248,7 +282,39 @@ class RAdam(Elementwise):
 
 
 class Adamax(Elementwise):
-    """Adam with the largest recent gradient in place of the root mean square."""
+    """Adam with the largest recent gradient in place of the root mean square.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Rate of steps.
+    betas : (float, float)
+        Weights of the past in the running means of gradients and of their sizes.
+    eps : float
+        Added to sizes.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach : bool, optional
+        Changes nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.Adamax([w], lr=0.1)
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):

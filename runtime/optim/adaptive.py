@@ -11,7 +11,39 @@ from .update_rules import Elementwise, decay_of, decayed
 
 
 class Adadelta(Elementwise):
-    """Steps in units of the parameter: root mean square of past steps over that of past gradients."""
+    """Steps in units of the parameter: root mean square of past steps over that of past gradients.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        Parameters, or groups: dictionaries with "params" and options that differ from the ones here.
+    lr : float or Tensor
+        Factor of steps.
+    rho : float
+        Weight of the past in both running means.
+    eps : float
+        Added below the roots.
+    weight_decay : float
+        Factor of the parameter that is added to its gradient.
+    maximize : bool
+        Whether steps go up instead of down.
+    capturable : bool
+        Whether counts of steps stay on the GPU, as CUDA graphs need.
+    differentiable : bool
+        Whether gradients flow through the step.
+    foreach : bool, optional
+        Changes nothing: updates run as fused kernels wherever they can.
+
+    Examples
+    --------
+    >>> w = nn.Parameter(ingot.tensor([1.0]))
+    >>> opt = optim.Adadelta([w])
+    >>> (w ** 2).sum().backward()
+    >>> opt.step()
+    >>> w.item() < 1
+    True
+    >>> opt.zero_grad()
+    """
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):

@@ -404,7 +404,31 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The rate times (1 - epoch / total_iters) ** power."""
+    """The rate times (1 - epoch / total_iters) ** power.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    total_iters : int
+        Number of epochs until the rate is zero.
+    power : float
+        Power of the polynomial.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.PolynomialLR(opt, total_iters=2)
+    >>> rates = []
+    >>> for epoch in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.0]
+    """
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
@@ -577,7 +601,33 @@ def _undo_first_steps(schedulers):
 
 
 class SequentialLR(LRScheduler):
-    """Several schedulers in sequence, from milestone to milestone."""
+    """Several schedulers in sequence, from milestone to milestone.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    schedulers : list of LRScheduler
+        Schedules, in order.
+    milestones : list of int
+        Epochs at which the next one begins; one fewer than schedules.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> warm = optim.lr_scheduler.ConstantLR(opt, factor=0.5, total_iters=2)
+    >>> decay = optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> schedule = optim.lr_scheduler.SequentialLR(opt, [warm, decay], milestones=[2])
+    >>> rates = []
+    >>> for epoch in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 0.5]
+    """
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         schedulers = check_schedulers("SequentialLR", optimizer, schedulers)
@@ -638,7 +688,33 @@ class ChainedScheduler(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half cosines of T_0 epochs, each T_mult times as long as the one before."""
+    """Half cosines of T_0 epochs, each T_mult times as long as the one before.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose rates are set.
+    T_0 : int
+        Number of epochs of the first half cosine.
+    T_mult : int
+        Factor of this number from one to the next.
+    eta_min : float
+        The least rate.
+    last_epoch : int
+        Number of the last epoch of a run that goes on; -1 for a new one.
+
+    Examples
+    --------
+    >>> opt = optim.SGD([nn.Parameter(ingot.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
+    >>> rates = []
+    >>> for epoch in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     opt.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 1.0, 0.5]
+    """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int) or T_mult < 1 or not isinstance(T_mult, int):

@@ -46,7 +46,28 @@ def _is_public(function) -> bool:
 
 
 class Module(HookMethods, StateMethods, ConversionMethods):
-    """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward()."""
+    """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward().
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused, except where a class sets `call_super_init` and passes them on.
+
+    Examples
+    --------
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Linear(3, 2)
+    ...         self.register_buffer("scale", ingot.ones(1))
+    ...     def forward(self, x):
+    ...         return self.layer(x) * self.scale
+    >>> net = Net()
+    >>> net(ingot.ones(1, 3)).shape
+    ingot.Size([1, 2])
+    >>> list(net.state_dict())
+    ['scale', 'layer.weight', 'layer.bias']
+    """
 
     _version = 1
     call_super_init = False         # whether __init__ passes its arguments to a class behind Module

@@ -254,7 +254,26 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """The function x above 0, learned slope times x below."""
+    """The function x above 0, learned slope times x below.
+
+    Parameters
+    ----------
+    num_parameters : int
+        Number of slopes: one, or one for each channel.
+    init : float
+        First value of the slopes.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: any shape, the same; channels are the second dimension.
+
+    Examples
+    --------
+    >>> nn.PReLU()(ingot.tensor([-1.0, 2.0]))
+    tensor([-0.2500,  2.0000], grad_fn=...)
+    """
 
     _repr_fields = "num_parameters="
 

@@ -54,7 +54,24 @@ class Dropout1d(_DropoutNd, function=F.dropout1d):
 
 
 class Dropout2d(_DropoutNd, function=F.dropout2d):
-    """Dropout of whole channels of (N, C, H, W) or (C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W) or (C, H, W).
+
+    Parameters
+    ----------
+    p : float
+        Probability with which a channel becomes zero while training; the others are divided by 1 - p.
+    inplace : bool
+        Whether the result overwrites the input.
+
+    Shape
+    -----
+    Input and output: (N, C, H, W) or (C, H, W).
+
+    Examples
+    --------
+    >>> nn.Dropout2d(1.0)(ingot.ones(1, 2, 2, 2)).sum()
+    tensor(0.)
+    """
 
 
 class Dropout3d(_DropoutNd, function=F.dropout3d):

@@ -103,7 +103,37 @@ def _table(weight, rows, size, freeze):
 
 
 class EmbeddingBag(Module):
-    """The sum, mean or maximum of the rows of each bag of indices."""
+    """The sum, mean or maximum of the rows of each bag of indices.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Number of rows and their length.
+    max_norm, norm_type : float
+        Rows that are looked up are scaled to this norm at most, of this order; None for no limit.
+    scale_grad_by_freq : bool
+        Whether gradients are divided by how often a row was looked up in the batch.
+    mode : {"mean", "sum", "max"}
+        How the rows of a bag become one.
+    sparse : bool
+        Whether the gradient is a sparse tensor.
+    include_last_offset : bool
+        Whether the last offset is the end of the last bag, instead of the start of one more.
+    padding_idx : int, optional
+        Index of a row that counts for nothing.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: indices (B, N), or (N,) and the offsets of bags (B,). Output: (B, embedding_dim).
+
+    Examples
+    --------
+    >>> bags = nn.EmbeddingBag(10, 3, mode="sum")
+    >>> bags(ingot.tensor([1, 2, 4, 5]), ingot.tensor([0, 3])).shape
+    ingot.Size([2, 3])
+    """
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
                  sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):

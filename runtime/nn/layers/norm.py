@@ -158,7 +158,32 @@ class BatchNorm2d(_BatchNorm, ndims=(4,)):
 
 
 class BatchNorm3d(_BatchNorm, ndims=(5,)):
-    """Normalisation of each channel of (N, C, D, H, W) over the batch."""
+    """Normalisation of each channel of (N, C, D, H, W) over the batch.
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels C.
+    eps : float
+        Added to the variance.
+    momentum : float or None
+        Weight of a new batch in the running statistics; None averages all batches equally.
+    affine, bias : bool
+        Whether there is a weight, and with it a bias, for each channel.
+    track_running_stats : bool
+        Whether statistics are kept for `eval()`. Without them, batches are normalised by their statistics there, too.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: (N, C, D, H, W).
+
+    Examples
+    --------
+    >>> nn.BatchNorm3d(3)(ingot.ones(2, 3, 2, 2, 2)).shape
+    ingot.Size([2, 3, 2, 2, 2])
+    """
 
 
 class _InstanceNorm(_NormBase):
@@ -182,7 +207,32 @@ class InstanceNorm1d(_InstanceNorm, ndims=(2, 3)):
 
 
 class InstanceNorm2d(_InstanceNorm, ndims=(3, 4)):
-    """Normalisation of each channel of each (C, H, W)."""
+    """Normalisation of each channel of each (C, H, W).
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels C.
+    eps : float
+        Added to the variance.
+    momentum : float or None
+        Weight of a new batch in the running statistics; None averages all batches equally.
+    affine, bias : bool
+        Whether there is a weight, and with it a bias, for each channel. By default there is none.
+    track_running_stats : bool
+        Whether statistics are kept and used by `eval()`. By default each image is normalised by its own.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input and output: (N, C, H, W) or (C, H, W).
+
+    Examples
+    --------
+    >>> nn.InstanceNorm2d(3)(ingot.ones(2, 3, 4, 4)).abs().max()
+    tensor(0.)
+    """
 
 
 class InstanceNorm3d(_InstanceNorm, ndims=(4, 5)):

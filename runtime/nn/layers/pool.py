@@ -41,7 +41,28 @@ class _MaxPool(_Pool):
 
 
 class MaxPool1d(_MaxPool, rank=1):
-    """The largest element of each window of (N, C, L)."""
+    """The largest element of each window of (N, C, L).
+
+    Parameters
+    ----------
+    kernel_size, stride, dilation : int or tuple of one
+        Size of the window, distance of windows (by default the size), and distance of elements in a window.
+    padding : int or tuple of one
+        Elements of minus infinity that are added on both sides.
+    return_indices : bool
+        Whether the positions of the largest elements are returned, too: `MaxUnpool2d` takes them.
+    ceil_mode : bool
+        Whether a last window may reach beyond the edge.
+
+    Shape
+    -----
+    Input: (N, C, L) or (C, L).
+
+    Examples
+    --------
+    >>> nn.MaxPool1d(2)(ingot.tensor([[1.0, 3.0, 2.0, 0.0]]))
+    tensor([[3., 2.]])
+    """
 
 
 class MaxPool2d(_MaxPool, rank=2):
@@ -192,7 +213,24 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool, rank=1):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, rank=2):
-    """The largest element of each of `output_size` even bins of (N, C, H, W)."""
+    """The largest element of each of `output_size` even bins of (N, C, H, W).
+
+    Parameters
+    ----------
+    output_size : int or tuple
+        Sizes of the result; None in a tuple keeps the size of the input.
+    return_indices : bool
+        Whether the positions of the largest elements are returned, too.
+
+    Shape
+    -----
+    Input: (N, C, H, W) or (C, H, W), with any H and W.
+
+    Examples
+    --------
+    >>> nn.AdaptiveMaxPool2d((2, 1))(ingot.ones(1, 3, 7, 5)).shape
+    ingot.Size([1, 3, 2, 1])
+    """
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool, rank=3):

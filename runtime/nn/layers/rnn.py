@@ -485,7 +485,26 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Size of an input and of a state.
+    bias : bool
+        Whether gates have biases.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Input: (N, input_size) and a state (N, hidden_size), zero if left out. Output: the new state.
+
+    Examples
+    --------
+    >>> nn.GRUCell(3, 5)(ingot.ones(2, 3)).shape
+    ingot.Size([2, 5])
+    """
 
     _gates = 3
 

@@ -116,7 +116,39 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's output, and a feed-forward block."""
+    """Self-attention, attention to the encoder's output, and a feed-forward block.
+
+    Parameters
+    ----------
+    d_model, nhead : int
+        Size of an element of the sequence, and number of heads of attention.
+    dim_feedforward : int
+        Inner size of the feed-forward block.
+    dropout : float
+        Probability of dropout behind attention and in the feed-forward block.
+    activation : str or callable
+        Function between both maps of that block: "relu", "gelu" or a function.
+    layer_norm_eps : float
+        Added to variances.
+    batch_first : bool
+        Whether the batch is the first dimension, instead of the sequence.
+    norm_first : bool
+        Whether normalisation comes before attention and before the block, instead of behind.
+    bias : bool
+        Whether maps and normalisations have biases.
+    device, dtype : optional
+        Of the parameters; by default the current defaults.
+
+    Shape
+    -----
+    Target: (L, N, d_model), encoder's output: (S, N, d_model); N first with `batch_first`.
+
+    Examples
+    --------
+    >>> layer = nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> layer(ingot.ones(3, 5, 8), ingot.ones(3, 7, 8)).shape
+    ingot.Size([3, 5, 8])
+    """
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -155,6 +187,29 @@ class TransformerEncoder(Module):
     As in PyTorch, common layers in inference (`eval()`, no gradients) give zeros where `src_key_padding_mask` marks the ends of
     samples. `enable_nested_tensor=False` and `backends.mha.set_fastpath_enabled(False)` turn this off.
     `mask_check` is ignored: masks of any form are taken as they are.
+
+    Parameters
+    ----------
+    encoder_layer : Module
+        A layer, of which copies are made.
+    num_layers : int
+        Number of copies.
+    norm : Module, optional
+        Normalisation of the result.
+    enable_nested_tensor : bool
+        Whether padded ends of samples may become zeros, as above.
+    mask_check : bool
+        Changes nothing.
+
+    Shape
+    -----
+    Input and output: those of the layer.
+
+    Examples
+    --------
+    >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> nn.TransformerEncoder(layer, num_layers=2)(ingot.ones(3, 5, 8)).shape
+    ingot.Size([3, 5, 8])
     """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
