@@ -25,6 +25,7 @@ ROOT = Path(ingot.__file__).parent
 PAGES = ["README.md", "docs/distributed.md", "docs/fx.md", "docs/tracing.md", "docs/quantization.md",
          "docs/start/ten_minutes.md", "docs/start/first_recompile.md",
          "docs/guides/data_loading.md", "docs/guides/mixed_precision.md", "docs/guides/reproducibility.md",
+         "docs/guides/performance.md",
          "docs/from_pytorch/same_and_different.md", "docs/from_pytorch/from_jax.md"]
 ELSEWHERE = {"docs/as_torch.md": "tests/product/test_as_torch.py, since it gives every module a second name",
              "docs/index.md": "the README's program, shorter"}
