@@ -120,7 +120,7 @@ class TraceEvents:
 
     def __init__(self, report: Callable, operated: Callable):
         self._report, self._operated, self._is_active = report, operated, False
-        self._has_operations = False
+        self.has_operations = False
         self._outside: Any = None       # the frame around the recorded call
         self._outer: Any = sys.gettrace()
         self._local: dict = {}          # frame -> the debugger's function for it
@@ -145,7 +145,7 @@ class TraceEvents:
         code = frame.f_code
         found = self._steps.get(id(code))       # (to hash code takes long)
         if found is None:
-            sites = _sites_of(code, self._has_operations, is_library)
+            sites = _sites_of(code, self.has_operations, is_library)
             found = self._steps[id(code)] = code, self._step_through(sites) if sites else None
         if found[1] is not None:
             frame.f_trace, frame.f_trace_opcodes = found[1], True
@@ -153,8 +153,8 @@ class TraceEvents:
 
     def report_operations(self):
         """Report operations from now on, in frames that run already, too."""
-        if not self._has_operations:
-            self._has_operations = True
+        if not self.has_operations:
+            self.has_operations = True
             self._steps.clear()
             for frame in _running(self._outside):
                 self.enter(frame)
@@ -185,7 +185,7 @@ class TraceEvents:
     def _stops(self, frame, site):
         """Report what frames of user code do at a site, and what those of libraries call."""
         operation = site if type(site) is OperationSite else operation_sites_of(frame.f_code).get(
-            frame.f_lasti) if self._has_operations else None
+            frame.f_lasti) if self.has_operations else None
         if operation is not None:
             self._operated(Operation(frame, stack_values(frame, operation.slots) or [], operation))
         if type(site) is CallSite:
@@ -213,7 +213,7 @@ class MonitoringEvents:
     def __init__(self, report: Callable, operated: Callable):
         self._report, self._operated, self._thread, self._tool = report, operated, threading.get_ident(), -1
         self._codes: dict = {}          # code -> whether its operations are reported
-        self._has_operations = False
+        self.has_operations = False
         self._outside: Any = None       # the frame around the recorded call
         self._knows_stack = knows_stack()
         self._monitoring: Any = getattr(sys, "monitoring", None)
@@ -240,15 +240,15 @@ class MonitoringEvents:
 
     def enter(self, frame, is_library=False):
         """Report the calls of a frame that starts, and the operations in one of user code."""
-        code, events, has_operations = frame.f_code, self._monitoring.events, self._has_operations and not is_library
+        code, events, has_operations = frame.f_code, self._monitoring.events, self.has_operations and not is_library
         if self._codes.get(code) is not has_operations and _sites_of(code, has_operations, is_library):
             self._codes[code] = has_operations
             self._monitoring.set_local_events(self._tool, code, events.INSTRUCTION if self._knows_stack else events.CALL)
 
     def report_operations(self):
         """Report operations from now on, in frames that run already, too."""
-        if not self._has_operations:
-            self._has_operations = True
+        if not self.has_operations:
+            self.has_operations = True
             for frame in _running(self._outside):
                 self.enter(frame)
 
@@ -259,7 +259,7 @@ class MonitoringEvents:
             self._report(called)
 
     def _stops(self, code, offset):
-        operations = operation_sites_of if self._has_operations else attribute_sites_of
+        operations = operation_sites_of if self.has_operations else attribute_sites_of
         operation, site = operations(code).get(offset), call_sites_of(code).get(offset)
         if operation is None and site is None:
             return self._monitoring.DISABLE

@@ -12,7 +12,6 @@ import operator
 import os
 import sys
 import types
-import weakref
 from contextvars import ContextVar
 from typing import Any
 
@@ -75,7 +74,7 @@ from .call_rules import (
     rule_of_function,
     rule_of_method,
 )
-from .chain_reads import ChainReads
+from .chain_reads import AttributeEvents, ChainReads
 from .drawn_numbers import gives_numbers
 from .frames_apart import FramesApart
 from .functions_of_libraries import LibraryFunctions
@@ -135,18 +134,17 @@ class CallPolicy:
     """Decisions about the calls of one recorded run that leave user code; `libraries` decides about calls between libraries."""
 
     def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
-                 chains: ChainReads, reachable: Reachable, contexts: ContextVariables, locks: LockLog,
-                 private: PrivateTables):
+                 chains: ChainReads, reachable: Reachable, attributes: AttributeEvents, contexts: ContextVariables,
+                 locks: LockLog, private: PrivateTables):
         self._status, self._known, self._inputs, self._contents = status, known, inputs, contents
-        self._chains, self._reachable = chains, reachable
+        self._chains, self._reachable, self.attributes = chains, reachable, attributes
         self._reads, self._contexts = chains.reads, contexts
         self._locks = locks
         self.events, self.apart = call_events(self.called, self.operated), FramesApart(
             status, contents.state, chains.attributes.writes.values, chains.reads.guarded_values, chains.generators)
         self.private, self.messages = private, MessageSettings.now()
         self.filters = OwnFilters()
-        reachable.on_operand = private.on_first = self._report_operations
-        self._reports_operations = False
+        reachable.on_operand = private.on_first = self.events.report_operations
         self._kinds = NumberKinds(status, inputs)
         self.written = WrittenStreams(status, self._reads, contents, reachable)
         self.libraries = LibraryFunctions(status, known, chains, reachable, self.written)
@@ -155,12 +153,6 @@ class CallPolicy:
     def start(self):
         self._handles = _handles_error()
         self.libraries.start()
-
-    def _report_operations(self):
-        """Take in operations from now on, and not attributes alone."""
-        self._reports_operations = True
-        if self.events is not None:         # (the call has not ended)
-            self.events.report_operations()
 
     def check(self):
         """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
@@ -222,8 +214,8 @@ class CallPolicy:
             return
         site = operation.site
         if site.is_attribute or site.method == MATCHED:
-            self._gets_or_sets(operation, site)
-            if not self._reports_operations:
+            self.attributes.happens(operation)
+            if not self.events.has_operations:
                 return
         self._known.parts.taken.operated(site.method, operation.operands)
         self.private.operated(site.method, operation.operands)
@@ -236,28 +228,6 @@ class CallPolicy:
                 self._field(operation, x, site.method, site.is_set)
             else:
                 self._method(operation, x, _called_for(site.method, type(x)), None, {}, is_stored=True)
-
-    def _gets_or_sets(self, operation, site):
-        """Note the attributes that an instruction gets or sets."""
-        if not operation.operands:
-            self._status.refuse("it gets attributes, and this version of Python does not show whose; CPython 3.11 to "
-                                "3.15 does")
-        elif site.method == MATCHED:
-            x, cls, names = operation.operands
-            if isinstance(x, cls):
-                for name in (*names, *getattr(cls, MATCHED, ())):
-                    self._chains.get(x, name)
-        elif site.is_set:
-            self._chains.sets(self._behind_proxy(operation.operands[0]), site.method)
-        else:
-            self._chains.gets(operation.frame, self._behind_proxy(operation.operands[0]), site)
-
-    def _behind_proxy(self, x):
-        """Return the object to which a weak proxy leads, or a value that is none."""
-        if type(x) not in weakref.ProxyTypes:
-            return x
-        self._reachable.weak.follow(x)
-        return x.__repr__.__self__
 
     def _takes_sets(self, call):
         """Note a call that may go through sets of tensors."""
@@ -283,7 +253,7 @@ class CallPolicy:
         calls."""
         waiting, opened = list(values), set()
         for x in waiting:
-            x = self._behind_proxy(x)
+            x = self.attributes.behind_proxy(x)
             if self._reachable.is_operand(x) or x is RANDOM["_inst"]:
                 yield x
             elif with_items and type(x) in (list, tuple, dict) and id(x) not in opened:
@@ -352,24 +322,13 @@ class CallPolicy:
         elif function in (dir, vars):
             attributes.query_all(args[0], function is dir)
             if function is vars:
-                self._chains.takes_table(args[0])
+                self.attributes.takes_table(args[0])
         elif function in (setattr, delattr):
             self._attribute(call, setattr, *args[:2])
         elif function is hasattr:
-            self._chains.query(self._behind_proxy(args[0]), args[1])
+            self.attributes.query(*args[:2])
         elif function is getattr and len(args) > 1:
             self._attribute(call, getattr, *args[:2])
-
-    def _formats(self, call, text, args, kwargs):
-        """Note the attributes that the fields of a text get, such as `{0.rate}`."""
-        template, *values = args
-        named = values[0] if text == "builtins.str.format_map" else kwargs
-        for first, steps in fields_of_format(template):
-            owner = follow(tuple(values) if type(first) is int else named, (("item", first),))
-            for is_attribute, key in steps:
-                if is_attribute:
-                    self._attribute(call, getattr, owner, key)
-                owner = follow(owner, (("attr" if is_attribute else "item", key),))
 
     def _by_any_name(self, call, function):
         """Note a function that looks up or sets attributes by name and that other code calls: with any object and name."""
@@ -400,13 +359,13 @@ class CallPolicy:
 
     def _attribute(self, call, how, owner, name):
         """Note that code gets (`how` is getattr) or sets an attribute of an object."""
-        owner = self._behind_proxy(owner)
+        owner = self.attributes.behind_proxy(owner)
         if self._reachable.is_operand(owner) and type(name) is str:
             self._field(call, owner, name, how is not getattr)
         if type(owner) is types.CellType:
             return
         if how is getattr:
-            self._chains.query(owner, name)
+            self.attributes.query(owner, name)
             self._reachable.of_libraries.names(owner, name)
             if self._known.existed(owner):
                 self._reachable.use_all(_stored(owner, name))
@@ -414,7 +373,7 @@ class CallPolicy:
             self._sets_class(call, owner)
         elif type(name) is str:
             self._reachable.of_libraries.names(owner, name)
-            self._chains.sets(owner, name)
+            self.attributes.sets(owner, name)
 
     def _judge(self, call, function, args, kwargs):
         """Decide about a call of a function with operands, or with unknown ones (None)."""
@@ -671,23 +630,29 @@ class CallPolicy:
             self._reads.add_condition(reading_condition(text, function, args, kwargs))
         elif text.startswith("decimal."):
             self._reads.uses_decimals()
-        if text in _TAKE_FIELDS:
-            self._reachable.takes_all_below(args or ())
-        if text in _FORMATS and args:
-            self._formats(call, text, args, kwargs)
+        if args:
+            self._takes_attributes(call, text, args, kwargs)
         if text in _ASK_HANDLED or text.startswith("traceback."):
             self.asks_handled()
         if rule is PURE or rule is OBSERVED:
             for state in states_of_call(text, values, self._reads.at_start):
                 self._reads.add_condition(state)
-        if text == "inspect.getmembers" and args:
+        if rule is not OBSERVED:
+            self._receives(call, text, values)
+
+    def _takes_attributes(self, call, text, args, kwargs):
+        """Note the attributes that some functions take of their operands."""
+        if text in _TAKE_FIELDS:
+            self._reachable.takes_all_below(args)
+        elif text in _FORMATS:
+            for owner, name in _got_by_fields(text, args, kwargs):
+                self._attribute(call, getattr, owner, name)
+        elif text == "inspect.getmembers":
             self._chains.attributes.writes.fix_numbers()
             self._chains.attributes.query_all(args[0], True)
             self._reachable.takes_all(args[0])
             for name in [n for c in type(args[0]).__mro__ if is_user_defined(c) for n in vars(c)]:
                 self._chains.attributes.query(args[0], name)
-        if rule is not OBSERVED:
-            self._receives(call, text, values)
 
     def _receives(self, call, text, values):
         """Guard the content of objects from outside that a function receives, or finds in lists and tuples, and all attributes
@@ -730,6 +695,18 @@ _NOTED = {
     **{id(f): CallPolicy._looks_at_frames for f in (sys._getframe, inspect.currentframe)},
     id(builtins.__import__): CallPolicy._imports,
 }
+def _got_by_fields(text, args, kwargs):
+    """Yield (object, attribute) of the fields of a text that is formatted, such as `{0.rate}`."""
+    template, *values = args
+    named = values[0] if text == "builtins.str.format_map" else kwargs
+    for first, steps in fields_of_format(template):
+        owner = follow(tuple(values) if type(first) is int else named, (("item", first),))
+        for is_attribute, key in steps:
+            if is_attribute:
+                yield owner, key
+            owner = follow(owner, (("attr" if is_attribute else "item", key),))
+
+
 def _handles_error() -> bool:
     """Return whether an error is being handled where this is called from."""
     return sys.exc_info()[0] is not None

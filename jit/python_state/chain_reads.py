@@ -4,6 +4,7 @@ import builtins
 import inspect
 import sys
 import types
+import weakref
 from collections import deque
 from typing import Any
 
@@ -13,6 +14,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import TABLES, Module
 from ..bytecode.attribute_queries import imported_name, imports_of
 from ..bytecode.branches import reads_with
+from ..bytecode.operation_sites import MATCHED
 from ..bytecode.reads import (
     ARGUMENT,
     FREE,
@@ -91,7 +93,6 @@ class ChainReads:
         self._is_first = True
         # (id of code, chain) -> id of the object of which the chain's last step, an attribute, is read: a guard has it.
         self._owners: dict = {}
-        self._got: set = set()          # (id of an object, attribute, use, calls) of what instructions have got
 
     # Code that starts.
 
@@ -218,100 +219,16 @@ class ChainReads:
         functions = self._functions.of(frame)
         return {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
 
-    # Attributes that running code gets and sets.
+    def has_led_to(self, code, offset, owner) -> bool:
+        """Return whether a chain of code that has started led to an object of which an instruction gets an attribute."""
+        chain = attribute_chains(code).get(offset)
+        return chain is not None and self._owners.get((id(code), chain)) == id(owner)
 
-    def gets(self, frame, owner, site):
-        """Guard what an instruction gets of an object, unless the chains of its frame have led there."""
-        code, name = frame.f_code, site.method
-        chain = attribute_chains(code).get(site.offset)
-        if name == "__dict__" and site.offset not in table_lookups(code):
-            self.takes_table(owner)
-        elif chain is None or self._owners.get((id(code), chain)) != id(owner):
-            how, call = attribute_uses(code)[site.offset] if name != "__dict__" else (None, None)
-            self.get(owner, table_lookups(code).get(site.offset, name), how, () if call is None else ((code, call),))
-
-    def get(self, owner, name, how=None, calls=()):
-        """Guard what code gets of an object, with a use of its value."""
-        place = id(owner), name, how, calls
-        if place in self._got:
-            return
-        known, kind = self._known, type(owner)
-        self.attributes.names.add(name)
-        if is_a(owner, Tensor):
-            self._tensors.gets(owner, name)
-        elif not self._was_there(owner):
-            if id(kind) in known.visited:       # (the call has made the object)
-                self._get_of_class(owner, kind, name)
-        else:
-            self._got.add(place)
-            self._get_of_outside(owner, kind, name, how, calls)
-
-    def _was_there(self, x) -> bool:
-        """Return whether an object that an instruction shows was there before the call."""
-        known = self._known
-        return id(x) not in known.own and (known.was_met(x) or (id(x) in known.visited and (
-            is_a(x, (Module, type, types.ModuleType, types.FunctionType, types.MethodType)) or is_instance(x))))
-
-    def _get_of_class(self, owner, kind, name):
-        """Guard what an object that the call has made gets of its class."""
-        if is_user_defined(kind) and (name not in dict_of(owner) or hasattr(type(static_attribute(kind, name)), "__set__")):
-            if is_computed(owner, name):
-                self._add_computed(owner, "attr", name)
-            else:
-                self.attributes.of_class(kind, name)
-
-    def _get_of_outside(self, owner, kind, name, how, calls):
-        if is_user_namespace(owner) and id(owner) not in self._known.outside:       # `type(x)`, to which no walk led
-            self._reachable.walk(self._known.name_of(owner), owner)
-        if is_a(owner, Module):
-            self._writes.modules.named({name})
-            self._writes.modules.read.add(name)
-        is_own = name in attributes_of(owner) or hasattr(type(static_attribute(kind, name)), "__set__")
-        if is_instance(owner) and not (is_own or is_a(owner, Module) or is_computed(owner, name)):
-            self.attributes.query(owner, name)      # its class gives it, or nothing
-            value = follow(owner, (("attr", name),))
-            if type(value) in RESTORED | WHOLES or type(value) in (tuple, np.ndarray):
-                self._contents.used(self._inputs.without_table(value, how, calls), how, calls)
-            return
+    def add_step(self, owner, name, how, calls):
+        """Guard an attribute of an object that an instruction shows, with a use of its value."""
         chain = Chain(ARGUMENT, self._known.name_of(owner), (("attr", name),))
         self._uses, self._calls = {chain: how}, {chain: calls}
         self.add(chain, owner, owner)
-
-    def takes_table(self, owner):
-        """Note code that takes the `__dict__` of an object, and may get or set anything in it."""
-        if self._was_there(owner):
-            self.attributes.tables.add(id(owner))
-            self._reachable.walk(self._known.name_of(owner), owner)
-            self._reachable.takes_all(owner, sets=True)
-
-    def query(self, owner, name):
-        """Guard that an object has, or has not, an attribute for which a call asks."""
-        if type(name) is str and is_a(owner, Tensor):
-            self._tensors.gets(owner, name)
-        elif type(name) is str and is_a(owner, Module) and self._was_there(owner):
-            self.get(owner, name)
-        self.attributes.query(owner, name)
-
-    def sets(self, owner, name):
-        """Note an attribute that an instruction is about to set or delete."""
-        known, text = self._known, f"{self._known.name_of(owner)}.{name}"
-        self.attributes.names.add(name)
-        if id(owner) in known.own:
-            return
-        if type(owner) is types.CellType and name == "cell_contents":
-            self._writes.add(owner, "", "cell", root_value(owner, ""), text)
-        elif is_a(owner, Tensor):
-            if not hasattr(type(owner), name):
-                self._tensors.add_write(owner, name, text)
-        else:
-            if is_a(owner, type) and id(owner) in known.visited and id(owner) not in known.outside:
-                self._reachable.walk(text, owner)
-            self.reads.add_behind(owner, name)      # its class may say how the attribute is stored
-            is_library = is_a(owner, (type, types.ModuleType)) and not is_user_namespace(owner)
-            if is_a(owner, Module):
-                self._writes.modules.named({name})
-            if is_a(owner, Module) or id(owner) in known.outside or (is_library and not sets_itself(owner, name)):
-                self._writes.add(owner, name, "attr", follow(owner, (("attr", name),)), text)
 
     # Chains.
 
@@ -359,7 +276,7 @@ class ChainReads:
                 self._reachable.walk(*late)
         at = computed_at(base, chain.steps)
         if at is not None:
-            self._add_computed(follow(base, chain.steps[:at]), *chain.steps[at])
+            self.add_computed(follow(base, chain.steps[:at]), *chain.steps[at])
             chain = chain._replace(steps=chain.steps[:at])
         if self._is_own_variable(chain, root, base):
             return
@@ -539,7 +456,7 @@ class ChainReads:
             return False
         return self._contents.is_written(follow(base, steps[:-1]), steps[-1][1])
 
-    def _add_computed(self, owner, step, name):
+    def add_computed(self, owner, step, name):
         """Guard that an attribute or item of an object is computed by this code of the user's."""
         kind, text = type(owner), type(owner).__qualname__
         if step == "attr":
@@ -604,6 +521,128 @@ class ChainReads:
 
     def close(self):
         self._unwalked = {}
+
+
+class AttributeEvents:
+    """Attributes that instructions and calls of user code get and set, with the objects that they show."""
+
+    def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, writes: WriteLog, chains: ChainReads,
+                 reachable: Reachable, tensors: TensorAttributes):
+        self._known, self._inputs, self._contents, self._writes = known, inputs, contents, writes
+        self._chains, self._reachable, self._tensors, self._attributes = chains, reachable, tensors, reachable.attributes
+        self._got: set = set()          # (id of an object, attribute, use, calls) of what instructions have got
+
+    def happens(self, operation):
+        """Note an instruction that is about to get or set attributes."""
+        site = operation.site
+        if not operation.operands:
+            self._known.refuse("it gets attributes, and this version of Python does not show whose; CPython 3.11 to 3.15 does")
+        elif site.method == MATCHED:
+            x, cls, names = operation.operands
+            if isinstance(x, cls):
+                for name in (*names, *getattr(cls, MATCHED, ())):
+                    self._get(x, name)
+        elif site.is_set:
+            self.sets(self.behind_proxy(operation.operands[0]), site.method)
+        else:
+            self._gets(operation.frame.f_code, self.behind_proxy(operation.operands[0]), site)
+
+    def behind_proxy(self, x):
+        """Return the object to which a weak proxy leads, or a value that is none."""
+        if type(x) not in weakref.ProxyTypes:
+            return x
+        self._reachable.weak.follow(x)
+        return x.__repr__.__self__
+
+    def _gets(self, code, owner, site):
+        """Guard what an instruction gets of an object, unless the chains of its code have led there."""
+        name, key = site.method, table_lookups(code).get(site.offset)
+        if name == "__dict__" and key is None:
+            self.takes_table(owner)
+        elif not self._chains.has_led_to(code, site.offset, owner):
+            how, call = attribute_uses(code)[site.offset] if key is None else (None, None)
+            self._get(owner, name if key is None else key, how, () if call is None else ((code, call),))
+
+    def _get(self, owner, name, how=None, calls=()):
+        """Guard what code gets of an object, with a use of its value."""
+        place = id(owner), name, how, calls
+        if place in self._got:
+            return
+        self._attributes.names.add(name)
+        if is_a(owner, Tensor):
+            self._tensors.gets(owner, name)
+        elif self._was_there(owner):
+            self._got.add(place)
+            self._get_of_outside(owner, name, how, calls)
+        elif id(type(owner)) in self._known.visited:        # (the call has made the object)
+            self._get_of_class(owner, type(owner), name)
+
+    def _was_there(self, x) -> bool:
+        """Return whether an object was there before the call."""
+        known = self._known
+        return id(x) not in known.own and (known.was_met(x) or (id(x) in known.visited and (
+            is_a(x, (Module, type, types.ModuleType, types.FunctionType, types.MethodType)) or is_instance(x))))
+
+    def _get_of_class(self, owner, kind, name):
+        """Guard what an object that the call has made gets of its class."""
+        if is_user_defined(kind) and (name not in dict_of(owner) or hasattr(type(static_attribute(kind, name)), "__set__")):
+            if is_computed(owner, name):
+                self._chains.add_computed(owner, "attr", name)
+            else:
+                self._attributes.of_class(kind, name)
+
+    def _get_of_outside(self, owner, name, how, calls):
+        """Guard what code gets of an object from before the call: it holds that itself, or its class gives it."""
+        if is_user_namespace(owner) and id(owner) not in self._known.outside:       # `type(x)`, to which no walk led
+            self._reachable.walk(self._known.name_of(owner), owner)
+        if is_a(owner, Module):
+            self._writes.modules.named({name})
+            self._writes.modules.read.add(name)
+        is_own = name in attributes_of(owner) or hasattr(type(static_attribute(type(owner), name)), "__set__")
+        if is_instance(owner) and not (is_own or is_a(owner, Module) or is_computed(owner, name)):
+            self._attributes.query(owner, name)
+            value = follow(owner, (("attr", name),))
+            if type(value) in RESTORED | WHOLES or type(value) in (tuple, np.ndarray):
+                self._contents.used(self._inputs.without_table(value, how, calls), how, calls)
+        else:
+            self._chains.add_step(owner, name, how, calls)
+
+    def takes_table(self, owner):
+        """Note code that takes the `__dict__` of an object, and may get or set anything in it."""
+        if self._was_there(owner):
+            self._attributes.tables.add(id(owner))
+            self._reachable.walk(self._known.name_of(owner), owner)
+            self._reachable.takes_all(owner, sets=True)
+
+    def query(self, owner, name):
+        """Guard that an object has, or has not, an attribute for which a call asks."""
+        owner = self.behind_proxy(owner)
+        if type(name) is str and is_a(owner, Tensor):
+            self._tensors.gets(owner, name)
+        elif type(name) is str and is_a(owner, Module) and self._was_there(owner):
+            self._get(owner, name)
+        self._attributes.query(owner, name)
+
+    def sets(self, owner, name):
+        """Note an attribute that is about to be set or deleted."""
+        known, text = self._known, f"{self._known.name_of(owner)}.{name}"
+        self._attributes.names.add(name)
+        if id(owner) in known.own:
+            return
+        if type(owner) is types.CellType and name == "cell_contents":
+            self._writes.add(owner, "", "cell", root_value(owner, ""), text)
+        elif is_a(owner, Tensor):
+            if not hasattr(type(owner), name):
+                self._tensors.add_write(owner, name, text)
+        else:
+            if is_a(owner, type) and id(owner) in known.visited and id(owner) not in known.outside:
+                self._reachable.walk(text, owner)
+            self._chains.reads.add_behind(owner, name)      # its class may say how the attribute is stored
+            is_library = is_a(owner, (type, types.ModuleType)) and not is_user_namespace(owner)
+            if is_a(owner, Module):
+                self._writes.modules.named({name})
+            if is_a(owner, Module) or id(owner) in known.outside or (is_library and not sets_itself(owner, name)):
+                self._writes.add(owner, name, "attr", follow(owner, (("attr", name),)), text)
 
 
 def further_arguments(frame) -> list:

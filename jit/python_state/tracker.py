@@ -50,7 +50,7 @@ from .ambient_state import states_of_text
 from .attributes import DynamicAttributes, TensorAttributes
 from .attributes_of_libraries import names_set
 from .call_policy import CallPolicy, ContextVariables
-from .chain_reads import ChainReads
+from .chain_reads import AttributeEvents, ChainReads
 from .finalize import Finaliser
 from .frames_apart import FINALISES, LOADS
 from .functions_of_libraries import first_argument, observer_of
@@ -110,7 +110,8 @@ class Tracker:
                                  RandomGenerators(status, known), set_rates)
         self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
         self.hosts = HostLog(known, inputs, contents, reads, writes, self.attributes)
-        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, self.contexts,
+        events = AttributeEvents(known, inputs, contents, writes, self.chains, self.reachable, self.tensors)
+        self.world = CallPolicy(status, known, inputs, contents, self.chains, self.reachable, events, self.contexts,
                                 self.hosts.locks, private)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call
@@ -139,7 +140,7 @@ class Tracker:
         tls.m.dispatch_hook = tls.m.own_code = None
         restore_profiler(before)
         self.world.events.stop()
-        self.world.events = None        # (a circle)
+        del self.world.events       # (a circle)
 
     def end(self):
         """End the recording, and the detection of code that is no part of it."""

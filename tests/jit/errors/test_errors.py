@@ -578,7 +578,7 @@ def test_calls_whose_recording_is_thrown_away_are_counted_with_their_reason(row,
 ELSEWHERE = {
     "guards/arg_pytree.py _set_spec": "needs a Python that does not tell, tests/jit/side_effects/test_set_order.py",
     "host/post_host_guards.py refused": "tests/jit/host/test_post_host_guards.py",
-    "python_state/call_policy.py _gets_or_sets": "needs another Python, tests/jit/python_state/test_call_events.py",
+    "python_state/chain_reads.py happens": "needs another Python, tests/jit/python_state/test_call_events.py",
     "python_state/finalize.py _check_replaced": "tests/jit/side_effects/test_replaced_objects.py",
     "python_state/finalize.py _check_conditions": "needs another thread, which changes the members of a class",
     "python_state/finalize.py _check_guards": "another thread, tests/jit/test_races.py",
