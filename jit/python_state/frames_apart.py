@@ -18,12 +18,15 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...runtime.state.collector import CALLBACK, call_in_collections
 from ...runtime.state.mode import tls
 from ..bytecode.call_sites import call_sites_of
 from ..bytecode.stack import instructions_of, position_of
 from ..bytecode.user_code import is_user_code
 from ..errors.errors import RecordingStatus
+from ..guards.exact_values import exact
 from ..guards.frames import is_user, works_for_user
 from .stdlib_state import RandomGenerators
 
@@ -31,6 +34,7 @@ from .stdlib_state import RandomGenerators
 # are: a collection then must not clear them (tests/jit/python_state/test_interrupting_code.py).
 _FLAGS = "told", "listened", "noticed", "special"
 LOADS = importlib._bootstrap._load_unlocked.__code__      # type: ignore[attr-defined]
+_MADE_ANEW = int, float, complex, str, bytes, tuple, np.generic       # classes of such values, whose content nobody changes
 FINALISES = weakref.finalize.__call__.__code__
 _SIGNALS = tuple(map(int, signal.valid_signals()))
 # Instructions by which code in C may call a function that it was given before, as `map` does.
@@ -267,10 +271,14 @@ _CALLBACKS = FramesApart._collects.__code__, FramesApart._ends.__code__
 
 
 def _has_changed(guard, value) -> bool:
-    """Return whether a location that was read holds another value than before code apart. Each lookup makes a bound method
-    anew, and the number of a length."""
+    """Return whether a location that was read holds another value than before code apart. Attributes of objects in C may make
+    their values anew at each lookup, as `array.shape` and `array.dtype.name` do."""
     now = guard.value()
-    return now is not value and not (type(now) is type(value) and type(now) in (int, types.MethodType) and now == value)
+    if now is value or type(now) is not type(value):
+        return now is not value
+    if type(now) is types.MethodType:
+        return now != value
+    return not (issubclass(type(now), _MADE_ANEW) and exact(now) == exact(value))
 
 
 class _Handler:

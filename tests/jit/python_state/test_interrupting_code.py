@@ -2,10 +2,15 @@
 
 import _thread
 import ctypes
+import datetime
+import decimal
+import fractions
 import gc
 import os
+import pathlib
 import random
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -17,7 +22,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.python_state import stand_ins
+from ingot.jit.python_state import frames_apart, stand_ins
 from ingot.runtime.core import dispatch
 from ingot.runtime.state.collector import CALLBACK
 
@@ -464,6 +469,42 @@ def test_collections_leave_symbolic_sizes_alone(monkeypatch):
         x = ingot.randn(rows, 2)
         assert (f(x) == (x.reshape(-1, 2) * 2).sum(0).softmax(0)).all()
     assert f.stats()["compiles"] == 2
+
+
+ARRAY = np.ones((2, 3))
+OBJECTS = [     # in C, some attributes of which make their value anew at each lookup
+    ARRAY, ARRAY.dtype, np.float64(2.5), np.add, struct.Struct("<id"), int, 1 + 2j, 2.5, range(10 ** 6, 10 ** 7),
+    slice(1000, 10 ** 5), datetime.datetime(2000, 1, 2), datetime.timedelta(1, 2, 3000),
+    decimal.Decimal("1.5"), fractions.Fraction(10 ** 6, 7),
+    World.act.__code__, pathlib.PurePath("/a/b.c"), memoryview(b"abc"), ingot.ones(2).dtype]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("owner", OBJECTS, ids=[type(owner).__name__ for owner in OBJECTS])
+def test_a_value_that_each_lookup_makes_is_no_change(owner):
+    values = {name: getattr(owner, name, None) for name in dir(owner)}
+    names = [name for name, value in values.items() if isinstance(value, (int, float, complex, str, bytes, tuple))]
+    assert names
+    for name in names:
+        guard = types.SimpleNamespace(value=lambda name=name: getattr(owner, name))
+        assert not frames_apart._has_changed(guard, guard.value()), name
+
+
+def test_a_changed_value_is_a_change():
+    """Of another class, sign or identity."""
+    for was, now in (1, 1.0), (0.0, -0.0), ("a", "b"), ((1,), (True,)), ([], []), (ARRAY, ARRAY.copy()), (ARRAY, None):
+        assert frames_apart._has_changed(types.SimpleNamespace(value=lambda now=now: now), was), (was, now)
+
+
+def test_calls_that_read_attributes_of_arrays_are_recorded_between_collections():
+    f = jit.trace(lambda x: x * 2 if ARRAY.dtype.name == "float64" and ARRAY.shape == (2, 3) else x)
+    before = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        f(ingot.ones(2))
+    finally:
+        gc.set_threshold(*before)
+    assert f(ingot.ones(2)).tolist() == [2.0, 2.0] and not f.stats()["eager"]
 
 
 @pytest.mark.parametrize("change", [
