@@ -1,7 +1,6 @@
 """How pytest reads this repository."""
 
 import gc
-import random
 import threading
 import time
 from pathlib import Path
@@ -25,6 +24,9 @@ from ingot.runtime.cpu.compiler import compile as compiler  # noqa: E402
 compiler._State.checked = True      # what generators write is verified
 
 
+TABLE = pytest.StashKey[list]()         # of a row: all rows of its test that days share
+
+
 class RootIsAFolder:
     """The root is the package under test, whatever its folder is called. pytest takes a folder with an `__init__.py` for a
     package of tests and would import it once more, under the folder's name."""
@@ -41,7 +43,10 @@ def pytest_addoption(parser):
                      help="on the mock driver, run what Triton compiles for this chip, not its source (slow)")
     parser.addoption("--all-rows", action="store_true",
                      help="rows of tables are no slow tests: neither those of slow_rows.txt nor those that the seed left out")
-    parser.addoption("--seed", type=int, help="draws the rows of tests with several parameters (drawn itself and printed)")
+    parser.addoption("--seed", type=int, default=row_sample.today(),
+                     help="draws the rows of tests with several parameters (the number of the day; printed)")
+    parser.addoption("--last-days", action="store_true",
+                     help="run nothing, and say on which day before that of the seed each row of these tests was drawn last")
     parser.addoption("--minutes", type=float, default=60, help="time that each endless search of the slow tests takes")
     parser.addoption("--whole-tables", action="store_true",
                      help="every row of tests with several parameters is a slow test, for make test-slow")
@@ -65,8 +70,8 @@ class Clock:
 
 def pytest_configure(config):
     mock_cuda_chip.compiled_for = config.getoption("--ptx")
-    if config.option.seed is None:
-        config.option.seed = getattr(config, "workerinput", {}).get("seed", random.randrange(100_000))
+    config.option.seed = getattr(config, "workerinput", {}).get("seed", config.option.seed)
+    config.option.collectonly |= config.option.last_days
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
 
 
@@ -110,14 +115,37 @@ def mark_slow_rows(config, items):
 
 def mark_rows_left_out(config, items):
     """Mark the rows of tests with several parameters, and of those marked `drawn`, that the seed did not draw."""
-    items = [item for item in items if not item.get_closest_marker("slow")]
-    tables = [(rows, row_sample.sample) for rows in row_sample.products(items)]
-    tables += [(rows, row_sample.marked) for rows in row_sample.tables_to_draw_from(items)]
-    for rows, sample in tables:
-        drawn = [] if config.option.whole_tables else sample(rows, config.option.seed)
+    for rows in row_sample.sampled([item for item in items if not item.get_closest_marker("slow")]):
+        drawn = [] if config.option.whole_tables else row_sample.sample(rows, config.option.seed)
         left_out = {item.nodeid for item in rows}.difference([item.nodeid for item in drawn])
-        for item in [item for item in rows if item.nodeid in left_out]:
-            item.add_marker(pytest.mark.slow)
+        for item in rows:
+            item.stash[TABLE] = rows
+            if item.nodeid in left_out:
+                item.add_marker(pytest.mark.slow)
+
+
+def last_days(items) -> dict:
+    """Return for each row that days share the day before that of the seed on which `make test` ran it last, if it ran then."""
+    days = {}
+    for rows in row_sample.tables([item for item in items if TABLE in item.stash]):
+        seeds = row_sample.last_days(rows[0].stash[TABLE], rows[0].config.option.seed, [row.nodeid for row in rows])
+        days |= {row.nodeid: row_sample.day(seeds[row.nodeid]) if row.nodeid in seeds else "not for a year" for row in rows}
+    return days
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Say of a row that fails when it ran last: the changes since then are suspects."""
+    report = yield
+    if report.failed and TABLE in item.stash:
+        report.sections.append(("row of a table", f"drawn last: {last_days([item])[item.nodeid]}"))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.option.last_days:
+        for name, day in last_days(terminalreporter._session.items).items():
+            terminalreporter.write_line(f"{day}  {name}")
 
 
 def pytest_collection_finish():
@@ -139,7 +167,7 @@ def pytest_unconfigure():
 
 
 def pytest_report_header(config):
-    return f"ingot: {this_checkout.ROOT}\nrows of tables: --seed {config.option.seed}"
+    return f"ingot: {this_checkout.ROOT}\nrows of tables: --seed {config.option.seed} ({row_sample.day(config.option.seed)})"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -78,7 +78,7 @@ def test_the_rule_is_that_of_numpy(seed):
         assert (made if order is None else made.transpose(order)).flags.c_contiguous, (made.shape, strides)
 
 
-@pytest.mark.drawn(160)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 def test_results_lie_as_operands_do(name):
     op, found = OPS[name], 0

@@ -245,7 +245,7 @@ def check(make, takes, differs, most):
     assert not traced.stats()["unrecorded"]
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_new_lengths_cost_few_recordings(name):
     check(*PROGRAMS[name])

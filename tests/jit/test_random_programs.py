@@ -347,7 +347,7 @@ def test_random_programs_over_changing_sizes(block):
 BLOCK = 20      # modules of one test
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(runs=20)         # a block takes 3 s
 @pytest.mark.parametrize("block", range(100))
 def test_random_modules_of_python_state(block):
     verdicts = {}

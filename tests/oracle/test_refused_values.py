@@ -11,7 +11,7 @@ from oracle.test_oracle import FAMILIES
 
 NAN, INF = float("nan"), float("inf")
 ODD = {"f": (NAN, -1.5, 2.5, 0.0, INF, -1e30), "i": (-1, 99, 0, -99), "b": (False, True), "u": (255, 0), "c": (complex(NAN), 0)}
-DRAWN, PARTS = 256, 16      # rows of a run, and tests that share them
+RUNS, PARTS = 28, 16        # runs that share the rows, and tests that share those of a run
 
 
 def callable_rows() -> list:
@@ -82,7 +82,7 @@ def differences(row) -> list:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_replays_refuse_what_eager_code_refuses(part, pytestconfig):
     """The seed of the run draws the rows."""
-    rows = row_sample.some(ROWS, pytestconfig.option.seed, "refused values", DRAWN)[part::PARTS]
+    rows = row_sample.some(ROWS, pytestconfig.option.seed, "refused values", RUNS)[part::PARTS]
     wrong = [f"{family}:{line}" for family, row in rows for line in differences(row)]
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:20])
 

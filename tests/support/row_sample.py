@@ -1,9 +1,29 @@
-"""Samples of large tables: the rows that one run takes of a test with several parameters, drawn by a printed seed."""
+"""Samples of large tables: the rows that the run of a day takes of a test with many, by the number of the day.
 
+The seeds of `RUNS` days in a row, from a multiple of `RUNS` on, are a round. The rows of a round hold each value of each axis
+of the table, and each pair of values of two axes; each day of the round runs its share. Each round chooses other rows.
+"""
+
+import datetime
+import math
 import random
 from collections import defaultdict
 
-FEW = 8         # rows that each such test keeps at least
+from covering import cover
+
+RUNS = 7        # days of a round
+FEW = 8         # rows that each day runs at least of a table without the mark `drawn`
+YEAR = 365      # days in which the last run of a row is sought
+
+
+def today() -> int:
+    """Return the seed of the day."""
+    return datetime.datetime.now(datetime.UTC).toordinal()
+
+
+def day(seed: int) -> str:
+    """Return the date of a seed."""
+    return str(datetime.date.fromordinal(seed)) if 0 < seed <= datetime.date.max.toordinal() else f"seed {seed}"
 
 
 def axes(item) -> tuple:
@@ -16,17 +36,6 @@ def axes(item) -> tuple:
     return (*values, *map(id, left.values()))       # parameters of fixtures
 
 
-def products(items) -> list[list]:
-    """Return the rows of each test that has more than `FEW` rows and more than one axis, and is not marked `drawn`."""
-    return [rows for rows in tables([item for item in items if not item.get_closest_marker("drawn")])
-            if len(rows) > FEW and len(axes(rows[0])) > 1]
-
-
-def tables_to_draw_from(items) -> list[list]:
-    """Return the rows of each test marked `drawn`."""
-    return tables([item for item in items if item.get_closest_marker("drawn")])
-
-
 def tables(items) -> list[list]:
     """Return the rows of each test that has parameters."""
     tests = defaultdict(list)
@@ -36,24 +45,62 @@ def tables(items) -> list[list]:
     return list(tests.values())
 
 
-def some(rows: list, seed: int, table: str, number: int) -> list:
-    """Return that many rows of a table, as the seed and the name of the table draw them."""
-    return random.Random(f"{seed} {table}").sample(rows, number)
+def sampled(items) -> list[list]:
+    """Return the rows of each test that days share: it has the mark `drawn`, or several axes and more than `FEW` rows."""
+    return [rows for rows in tables(items)
+            if rows[0].get_closest_marker("drawn") or (len(rows) > FEW and len(axes(rows[0])) > 1)]
+
+
+def some(rows: list, seed: int, table: str, runs: int = RUNS) -> list:
+    """Return the share of a seed of rows that stand in one test, each of which occurs once in so many runs."""
+    return _share(_shuffled(rows, seed, table, runs), seed, runs, 1)
 
 
 def sample(rows: list, seed: int) -> list:
-    """Return at least `FEW` rows in which each value of each axis occurs."""
-    drawn = some(rows, seed, rows[0].nodeid, len(rows))
-    seen: set = set()
-    kept, rest = [], []
-    for item in drawn:
-        values = set(enumerate(axes(item)))
-        (rest if values <= seen else kept).append(item)
-        seen |= values
-    return kept + rest[:max(0, FEW - len(kept))]
+    """Return the share of a seed of a round's rows. A test whose rows take long says that a round is longer, by
+    `@pytest.mark.drawn(runs=35)`."""
+    return [rows[number] for number in _Table(rows).numbers(seed)]
 
 
-def marked(rows: list, seed: int) -> list:
-    """Return as many rows as the mark of their test says, `@pytest.mark.drawn(3)`, or all if it has fewer."""
-    number, = rows[0].get_closest_marker("drawn").args
-    return some(rows, seed, rows[0].nodeid.partition("[")[0], min(number, len(rows)))
+def last_days(rows: list, seed: int, wanted) -> dict:
+    """Return for names of rows the seed of the last day before that of `seed` whose sample has the row, as the table is now.
+    Rows that none of a year has are left out."""
+    table, wanted, days = _Table(rows), set(wanted), {}
+    for other in range(seed - 1, seed - YEAR, -1):
+        if not wanted:
+            break
+        for name in wanted.intersection([rows[number].nodeid for number in table.numbers(other)]):
+            days[name] = other
+            wanted.remove(name)
+    return days
+
+
+class _Table:
+    """Rows of a test, with the order in which each round runs them."""
+
+    def __init__(self, rows):
+        mark = rows[0].get_closest_marker("drawn")
+        self.name = rows[0].nodeid.partition("[")[0]
+        self.runs, self.least = (mark.kwargs.get("runs", RUNS), 1) if mark else (RUNS, FEW)
+        self.values = [axes(row) for row in rows]
+        self._orders: dict = {}
+
+    def numbers(self, seed: int) -> list[int]:
+        """Return the numbers of the rows that a day runs."""
+        turn = seed // self.runs
+        if turn not in self._orders:
+            order = _shuffled(range(len(self.values)), seed, self.name, self.runs)
+            chosen = cover([self.values[number] for number in order], min(2, len(self.values[0])))
+            self._orders[turn] = _shuffled([order[number] for number in chosen], seed, self.name, self.runs)
+        return _share(self._orders[turn], seed, self.runs, self.least)
+
+
+def _shuffled(rows, seed: int, table: str, runs: int) -> list:
+    """Return rows in an order that a round and the name of their table draw."""
+    return random.Random(f"{seed // runs} {table}").sample(list(rows), len(rows))
+
+
+def _share(order: list, seed: int, runs: int, least: int) -> list:
+    """Return the rows of a seed's day: its share of the round, or the `least` number from the beginning of the share on."""
+    first, end = (math.ceil(len(order) * part / runs) for part in (seed % runs, seed % runs + 1))
+    return [order[number % len(order)] for number in range(first, max(end, first + min(least, len(order))))]

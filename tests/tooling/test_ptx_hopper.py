@@ -90,7 +90,7 @@ ATTENTION = list(dict.fromkeys([tile for tiles in attention_configs.COPY_TILES.v
 FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention_configs.COPY_TILES.values()]))]       # of each part, together
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn
 @pytest.mark.parametrize("tiles, causal", [
     *thinned(FIRST, [True, False], strength=1),
     *[pytest.param((tile,), causal, marks=pytest.mark.slow) for tile in ATTENTION if (tile,) not in FIRST

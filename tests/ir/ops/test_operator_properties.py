@@ -72,7 +72,7 @@ def test_infer_predicts_the_reference(name):
         assert [str(g) for g in got] == [str(Aval(w.shape, dt.from_numpy(w.dtype))) for w in want], f"sample {i} {d}"
 
 
-@pytest.mark.drawn(150)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 def test_eager_equals_the_reference(name):
     op = OPS[name]
@@ -90,7 +90,7 @@ def test_eager_equals_the_reference(name):
             np.testing.assert_allclose(as_double(o), as_double(w), rtol=tol, atol=tol * s.tol, err_msg=f"sample {i} {d}")
 
 
-@pytest.mark.drawn(180)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 def test_indices_have_any_integer_dtype(name):
     """An integer operand in another dtype, if the shape rule takes it: eager calls and traces equal the reference."""
@@ -145,7 +145,7 @@ def as_double(a):
     return np.asarray(a).astype(np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
-@pytest.mark.drawn(140)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].differentiable])
 @pytest.mark.parametrize("order", [1, 2])
 def test_gradient(name, order):

@@ -32,7 +32,6 @@ from ingot.jit.replay.symbolic_job import Variant
 from ingot.jit.tracing import uncompiled_calls
 
 BOUND, CALLS = 1.3, 100
-QUICK = 8               # programs of a quick run
 REASONS = {uncompiled_calls.TIMED, uncompiled_calls.RESTING_LOOKS, uncompiled_calls.RESTING_REPLAYS, uncompiled_calls.TOO_DEAR,
            uncompiled_calls.TOO_DEAR_TO_BIND, uncompiled_calls.TOO_DEAR_TO_COMPILE, uncompiled_calls.TOO_OFTEN}
 
@@ -419,7 +418,7 @@ def plain(x):
 
 def test_programs_record_only_among_the_first_calls(pytestconfig, recordings_cost_time):
     """A sample of the programs; the slow test runs all. Results are those of eager calls, however a call runs."""
-    drawn = row_sample.some(sorted(PROGRAMS), pytestconfig.option.seed, "ever changing", QUICK)
+    drawn = row_sample.some(sorted(PROGRAMS), pytestconfig.option.seed, "ever changing")
     for name in drawn:
         (function, arguments), (other, same) = PROGRAMS[name](), PROGRAMS[name]()
         traced = jit.trace(function)

@@ -50,7 +50,7 @@ def with_a_longer_dim(arrays):
                 yield [*arrays[:k], np.concatenate([a, a.take(range(min(more, a.shape[d])), d)], d), *arrays[k + 1:]]
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn
 @pytest.mark.parametrize("target", [target for target in ROWS if target.rpartition(".")[2].rstrip("_") not in JOINED])
 def test_messages_of_traces_are_those_of_eager_code(target):
     function, wrong = lookup(ingot, target), []
@@ -83,7 +83,7 @@ def is_internal(name: str) -> bool:
     return name in OPS and not any(public.startswith(name) for place in PUBLIC for public in dir(place))
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", ROWS)
 def test_messages_name_functions_of_users(target):

@@ -309,7 +309,7 @@ CASES = [(name, place) for name in ROWS for place in PLACES]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.drawn(150)
+@pytest.mark.drawn
 @pytest.mark.parametrize(("name", "place"), CASES, ids=lambda x: x.replace(" ", "_"))
 def test_objects_that_lead_to_containers(name, place):
     assert not differs(ROWS[name], place)

@@ -214,7 +214,7 @@ def run(call, values):
     return wrong
 
 
-@pytest.mark.drawn(28)
+@pytest.mark.drawn
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_equal_values_that_differ_are_other_calls(pair, place):
@@ -268,7 +268,7 @@ def drawn(rng, depth, hashable):
     return lambda r: make([v(r) for v in inner])
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8, 200))
 def test_random_values_at_random_places(seed):
     rng = random.Random(seed)

@@ -64,7 +64,7 @@ def results(world, name, trace):
     return found
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("world", [named_tuple, attribute, method, computed])
 def test_names_of_users_mean_nothing(world, part):

@@ -399,7 +399,7 @@ def ran(function, seed, *, shared):
     return found
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("fullgraph", [False, True])
 @pytest.mark.parametrize("program", [*ITSELF, *REPLAYED])

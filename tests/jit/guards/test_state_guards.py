@@ -85,7 +85,7 @@ def check(make, function, between, what=""):
 ROWS = [pytest.param(read, kind, marks=[pytest.mark.slow] if kind == "plain" else []) for read in READS for kind in KINDS]
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn
 @pytest.mark.parametrize(("read", "kind"), ROWS)
 def test_an_answer_that_changes_between_calls_is_noticed(read, kind):
     for name, change in CHANGES.items():
@@ -93,7 +93,7 @@ def test_an_answer_that_changes_between_calls_is_noticed(read, kind):
 
 
 @pytest.mark.filterwarnings("default:.*(computed before the call|never used); call backward")
-@pytest.mark.drawn(16)
+@pytest.mark.drawn
 @pytest.mark.parametrize(("read", "kind"), ROWS)
 def test_an_answer_that_the_function_changes_itself_is_noticed(read, kind):
     for name, change in CHANGES.items():

@@ -321,7 +321,7 @@ def each(v):
     return np.asarray(v).reshape(-1).tolist() if isinstance(v, np.ndarray | np.generic) else list(v or ())
 
 
-@pytest.mark.drawn(60)
+@pytest.mark.drawn
 @pytest.mark.parametrize("wrap", [jit.trace, ingot.compile])
 @pytest.mark.parametrize("use", USES_OF_ARRAYS)
 @pytest.mark.parametrize("call", ARRAYS)

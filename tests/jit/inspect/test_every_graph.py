@@ -61,7 +61,7 @@ FUNCTIONS = {       # each raised KeyError when a page was written
 }
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name, tmp_path):
     function, shape = FUNCTIONS[name]()
@@ -71,7 +71,7 @@ def test_functions(name, tmp_path):
     check_traced(traced, tmp_path)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed):
     g = random_graph(np.random.default_rng([11, seed]), (5, 20, 60, 200)[seed % 4])
@@ -80,7 +80,7 @@ def test_random_graphs(seed):
     check_graph(plan.graph, kernel_groups(plan))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(60))
 def test_random_programs(seed, tmp_path):
     program = RandomProgram(seed)
@@ -98,7 +98,7 @@ def texts(file) -> list:
     return [text for text in found if text.strip().startswith("graph ") and text.strip().endswith("}")]
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("file", [file for file in PASSES if texts(file)])
 def test_graphs_of_passes(file):
     for text in texts(file):
@@ -138,7 +138,7 @@ def test_every_example_is_here():
     assert {path.stem for path in (ROOT / "examples").glob("*.py")} - shared == set(EXAMPLES)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(runs=105)        # a row takes up to 9 s
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_workloads_of_benchmarks(workload, traced_functions, monkeypatch, tmp_path):
     group, name = workload.split("/")

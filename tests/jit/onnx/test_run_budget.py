@@ -21,7 +21,7 @@ from ingot.ir.errors import FileError, IngotError
 LIMIT = 16           # MiB that small files may take in these tests
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", hostile_onnx.FILES)
 def test_small_models_that_stand_for_much(name):
     data = hostile_onnx.FILES[name]()
@@ -35,7 +35,7 @@ def test_small_models_that_stand_for_much(name):
     assert seconds < 5 and peak < (4 * LIMIT << 20) + 300 * len(data), (seconds, peak, len(data))
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn
 @pytest.mark.parametrize("number", range(len(mutated_onnx.models())))
 def test_wrong_integers(number, request):
     """Integers of small models, too small or too large; `test_all_wrong_integers` changes those of all node tests."""
@@ -60,7 +60,7 @@ def texts_of(message) -> set:
     return found - {b""}
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn
 @pytest.mark.parametrize("number", range(len(mutated_onnx.models())))
 def test_texts_that_are_no_utf8(number):
     data = mutated_onnx.models()[number]

@@ -168,7 +168,7 @@ def life(program, wrap, is_step):
     return seen, run
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("is_step", [False, True], ids=["call", "step"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_few_recordings_serve_all_batches(program, is_step):

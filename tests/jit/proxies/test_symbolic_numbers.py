@@ -239,21 +239,21 @@ def check_work(case, traced):
         assert case.bound or getattr(job, "bindings", 0) <= 1
 
 
-@pytest.mark.drawn(50)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_of_each_call(name):
     case = CASES[name]
     check_work(case, compare(case, lambda x, v: listed(case.fn(x, v)), ingot.float32, False))
 
 
-@pytest.mark.drawn(45)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_of_numbers_of_each_call(name):
     case = CASES[name]
     check_work(case, compare(case, gradient_inside(case), ingot.float32, True))
 
 
-@pytest.mark.drawn(45)
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_beside_other_floats(name, kind):

@@ -433,7 +433,7 @@ def _check_sample(sample):
 @pytest.mark.parametrize("part", range(4))
 def test_state_of_library_objects_is_followed_or_refused(part, pytestconfig):
     """The seed of the run draws the samples."""
-    for sample in row_sample.some(sorted(SAMPLES), pytestconfig.option.seed, "library attributes", 8)[part::4]:
+    for sample in row_sample.some(sorted(SAMPLES), pytestconfig.option.seed, "library attributes", 14)[part::4]:
         check_sample(sample)
 
 

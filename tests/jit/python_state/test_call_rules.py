@@ -368,13 +368,13 @@ def check_method(row, state_of) -> set:
 CHECKS = dict.fromkeys(FUNCTIONS, check_function) | dict.fromkeys(METHODS, check_method)
 ROWS = sorted(CHECKS.keys() - UNDEFINED)
 GROUPS = sorted({row.rpartition(".")[0] for row in ROWS})
-PARTS = 8          # rows are checked in groups, of which `make test` draws one row in 36
+PARTS, RUNS = 8, 35        # tests that share the rows of a run, and runs that share all rows
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_calls_give_what_eager_code_gives_or_an_error(part, state_of, pytestconfig):
     """The seed of the run draws the rows."""
-    drawn = row_sample.some(ROWS, pytestconfig.option.seed, "calls", len(ROWS) // 36)
+    drawn = row_sample.some(ROWS, pytestconfig.option.seed, "calls", RUNS)
     for row in drawn[part::PARTS]:
         CHECKS[row](row, state_of)
 

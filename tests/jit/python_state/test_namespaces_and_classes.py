@@ -74,7 +74,7 @@ LATE = {
 }
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("late", LATE)
 @pytest.mark.parametrize("body", BODIES)
 def test_classes_say_how_attributes_are_stored(body, late):
@@ -299,7 +299,7 @@ def turn(i):
 """
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn
 @pytest.mark.parametrize("use", [
     "x * ('fuzzed_loaded' in sys.modules)", "x * (key in sys.modules)", "sys.modules['fuzzed_loaded'].k * x",
     "sys.modules[key].k * x", "sys.modules[key].parts[0] * x", "sys.modules[key].scaled(x)", "of(sys.modules, x)",

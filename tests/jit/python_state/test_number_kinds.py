@@ -46,14 +46,14 @@ def lives(asked):
             yield compare(text)[0], text
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("asked", ASKED)
 def test_numbers_have_their_class(asked):
     for verdict, text in lives(asked):
         assert verdict.kind == "same", (verdict.text, text)
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn
 @pytest.mark.parametrize("asked", BY_OTHER_NAMES)
 def test_other_names_of_type_are_refused_at_least(asked):
     for verdict, text in lives(asked):

@@ -13,7 +13,7 @@ from ingot.jit.guards.held_content import content_of
 from side_by_side import plain, vec
 
 
-@pytest.mark.drawn(120)
+@pytest.mark.drawn
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_changed_state_is_noticed(name, road):

@@ -142,7 +142,7 @@ def run(drawn, wrap) -> tuple:
     return results, space["f"]
 
 
-@pytest.mark.drawn(80)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(2000))
 def test_random_programs_see_changes_of_several_objects(seed):
     drawn = program(seed)

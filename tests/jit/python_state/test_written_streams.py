@@ -126,7 +126,7 @@ def contents(stream, folder, number):
     return (folder / f"{number}").read_text()
 
 
-@pytest.mark.drawn(80)
+@pytest.mark.drawn
 @pytest.mark.parametrize("between", BETWEEN)
 @pytest.mark.parametrize("beside", BESIDES)
 @pytest.mark.parametrize("write", WRITES)

@@ -598,7 +598,7 @@ def gradients_above(t):
     return None if above.grad is None else above.grad.tolist()
 
 
-@pytest.mark.drawn(150)
+@pytest.mark.drawn
 @pytest.mark.parametrize("first, then", [*itertools.permutations(ALIASES, 2)])
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("use", USES)

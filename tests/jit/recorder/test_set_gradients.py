@@ -242,7 +242,7 @@ def life_of_kinds(wrap, program, kinds, place):
     return found
 
 
-@pytest.mark.drawn(120)
+@pytest.mark.drawn
 @pytest.mark.parametrize("first, then", [*itertools.permutations(KINDS, 2)])
 @pytest.mark.parametrize("place", ["argument", "outside"])
 @pytest.mark.parametrize("name", READS)

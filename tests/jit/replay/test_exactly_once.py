@@ -20,7 +20,7 @@ def _follow(make, way, seed: int, times: int):
     assert 0 < done < times
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("way", ["thread", "library"])
 @pytest.mark.parametrize("make", [Training, Growing])

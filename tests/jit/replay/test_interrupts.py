@@ -28,7 +28,7 @@ def test_an_exception_from_outside_reaches_the_caller(kind):
         assert is_from_outside(error) or not reached, (number, error)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("make", [Training, Growing])
 def test_a_replay_is_done_or_not_done_at_each_point(make, kind):

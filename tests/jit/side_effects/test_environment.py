@@ -106,7 +106,7 @@ def between(i):
     return lives, fn
 
 
-@pytest.mark.drawn(60)
+@pytest.mark.drawn
 @pytest.mark.parametrize("between", BETWEEN)
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("write", WRITES)

@@ -703,7 +703,7 @@ def turn(i):
 """
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("first", KINDS)
 def test_a_container_that_the_call_changes_gives_way_to_another_kind(write, first):

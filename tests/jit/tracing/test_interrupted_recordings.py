@@ -114,7 +114,7 @@ def _interrupt(make, count: int, kind, rng):
     return reached
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, Interrupted], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("make", PROGRAMS)
 def test_an_interrupted_recording_leaves_no_trace(make, kind):

@@ -79,7 +79,7 @@ def flat(result):
     return [y, *(ends if isinstance(ends, tuple) else (ends,))]
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("cls, kw", [(nn.LSTM, {}), (nn.LSTM, {"bidirectional": True, "batch_first": True}), (nn.GRU, {}),
                                      (nn.GRU, {"bias": False}), (nn.RNN, {}), (nn.RNN, {"nonlinearity": "relu"})])
 @pytest.mark.parametrize("size", [5, 64, 130])

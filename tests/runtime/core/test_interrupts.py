@@ -62,7 +62,7 @@ def test_an_exception_from_outside_reaches_the_caller_of_an_operator(name):
         signal.signal(signal.SIGUSR2, before)
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("way", ["thread", "library"])
 @pytest.mark.parametrize("name", MORE_CALLS)

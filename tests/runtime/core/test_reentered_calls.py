@@ -14,7 +14,7 @@ from ingot.runtime.state.mode import tls
 from tests.runtime.memo.test_call_memo import CASES, arguments_of, outcome, seed_of
 
 
-@pytest.mark.drawn(130)
+@pytest.mark.drawn
 @pytest.mark.parametrize("fn, call", CASES)
 def test_functions_give_the_same_inside_of_an_operator(fn, call):
     for i in range(4):

@@ -147,7 +147,7 @@ def test_functions_equal_the_cpu(name):
     agree(FUNCTIONS[name])
 
 
-@pytest.mark.drawn(19)
+@pytest.mark.drawn
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r.family}-{'-'.join(r.args)}")
 def test_distributions_draw_the_numbers_of_the_cpu(row):
     def queried(device):

@@ -39,7 +39,7 @@ def _ends() -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-@pytest.mark.drawn(2)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("way", ["thread", "point"])
 def test_an_interrupted_start_leaves_no_worker(way, seed):

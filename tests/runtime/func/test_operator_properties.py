@@ -111,7 +111,7 @@ def agree(found, expected, tol, label):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol * max(1, np.abs(b[np.isfinite(b)]).max(initial=0)), err_msg=label)
 
 
-@pytest.mark.drawn(130)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", [n for n in names() if n not in ONCE])
 def test_jvp_and_vjp_are_one_map(name):
     rng = np.random.default_rng([3, *name.encode()])
@@ -125,7 +125,7 @@ def test_jvp_and_vjp_are_one_map(name):
         assert abs(forward - backward) <= 1e-9 * max(1, abs(backward)), (name, s.params, forward, backward)
 
 
-@pytest.mark.drawn(110)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", [n for n in names() if n not in FREE_SIGNS])
 def test_gradients_of_a_batch_are_those_of_its_samples(name):
     rng = np.random.default_rng([4, *name.encode()])
@@ -162,7 +162,7 @@ def test_gradients_of_a_batch_at_corners(name, value):
                 np.testing.assert_allclose(each.numpy(), e.numpy(), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.drawn(130)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", [n for n in names() if n not in FREE_SIGNS | ONCE])
 def test_derivatives_of_a_batch_are_those_of_its_samples(name):
     rng = np.random.default_rng([5, *name.encode()])
@@ -179,7 +179,7 @@ def test_derivatives_of_a_batch_are_those_of_its_samples(name):
         agree(found, [ingot.stack(list(c)) for c in zip(*expected)], 1e-8, f"{name} {s.params}")
 
 
-@pytest.mark.drawn(130)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", names(order=2))
 def test_forward_over_reverse_is_the_slope_of_the_gradient(name):
     rng = np.random.default_rng([6, *name.encode()])

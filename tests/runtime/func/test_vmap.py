@@ -54,7 +54,7 @@ def kinds_of_held(args):
     return [[i in some for i in range(len(args))] for some in chosen]
 
 
-@pytest.mark.drawn(180)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_at_once_is_its_samples_one_by_one(name):
     op, compared = OPS[name], 0

@@ -250,7 +250,7 @@ def test_lengths_that_depend_on_values_are_refused():
             vmap(f)(i)
 
 
-@pytest.mark.drawn(48)
+@pytest.mark.drawn
 @pytest.mark.parametrize("number", [3, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ROWS)
 def test_functions_with_indices_are_as_for_each_sample(name, number):

@@ -205,7 +205,7 @@ def test_each_memoised_function_is_called_here():
     assert {id(fn) for fn in MEMOISED} == {id(case.values[0]) for case in CASES}
 
 
-@pytest.mark.drawn(130)
+@pytest.mark.drawn
 @pytest.mark.parametrize("fn, call", CASES)
 def test_a_memoised_call_returns_the_result_of_the_function(fn, call):
     general, seed = fn.__wrapped__, seed_of(fn)
@@ -217,7 +217,7 @@ def test_a_memoised_call_returns_the_result_of_the_function(fn, call):
         assert gradients(fn, call, seed + i) == gradients(general, call, seed + i), (seed, i)
 
 
-@pytest.mark.drawn(130)
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
 @pytest.mark.parametrize("fn, call", CASES)
 def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dtype):

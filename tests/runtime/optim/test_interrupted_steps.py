@@ -40,7 +40,7 @@ class Step:
         return found
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", [*range(4), *[pytest.param(n, marks=pytest.mark.slow) for n in range(4, 40)]])
 @pytest.mark.parametrize("way", ["thread", "library"])
 @pytest.mark.parametrize("name", OPTIONS)

@@ -21,7 +21,7 @@ def name(request):
     return request.param
 
 
-@pytest.mark.drawn(7)
+@pytest.mark.drawn
 @pytest.mark.parametrize("change", [reader_seeds.mutated, reader_seeds.inside_mutated], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("name", reader_seeds.READERS, indirect=True)
 def test_damaged_files_raise_errors_of_ingot(name, change):

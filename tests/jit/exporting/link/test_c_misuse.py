@@ -38,7 +38,7 @@ def test_wrong_calls_give_a_code(name, tmp_path):
         check(caller(call), call, model.outputs)
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", VALUES)
 def test_values_give_a_result_or_a_code(name, tmp_path):
     model = Model(name, tmp_path)

@@ -117,7 +117,7 @@ def exported(name, opset):
         yield f"sample {i} of {name}, version {opset}", data, tensors, listed(call(*tensors))
 
 
-@pytest.mark.drawn(120)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", EXPORTED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_written_models_read_back_with_equal_results(name):

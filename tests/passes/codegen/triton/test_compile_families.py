@@ -25,7 +25,7 @@ from ingot.runtime.cuda.compiler import compile as compiler
 from tests.passes.codegen.triton.test_compile_loops import ARCHS, SHARED, built, loads, variant
 
 FOUND = importlib.util.find_spec("triton") is not None
-pytestmark = [pytest.mark.skipif(not FOUND, reason="Triton is not installed"), pytest.mark.drawn(1)]
+pytestmark = [pytest.mark.skipif(not FOUND, reason="Triton is not installed"), pytest.mark.drawn]
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):

@@ -83,7 +83,7 @@ def test_unpacked_numbers_have_the_bits_of_the_definition(name):
         assert same_bits(stored_weights.unpack(rows, format=name, numbers=numbers), format_named(name).unpack(rows, numbers))
 
 
-@pytest.mark.drawn(40)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 9, 40])
 def test_products_of_few_and_many_rows(name, count):
@@ -110,7 +110,7 @@ def any_size(seed, threads):
     assert worst(results[0], x, rows, bias, name) <= 1, f"seed {seed}: {count} x {columns} x {numbers} {name}"
 
 
-@pytest.mark.drawn(40)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(200))
 def test_products_of_any_size(seed, threads):
     any_size(seed, threads)
@@ -171,7 +171,7 @@ def test_unusual_inputs(name):
     assert np.abs(product(tiny, rows, None, name)).max() <= 1e-28
 
 
-@pytest.mark.drawn(20)
+@pytest.mark.drawn
 @pytest.mark.skipif(sys.platform != "linux", reason="mprotect as Linux has it")
 @pytest.mark.parametrize("at_end", [False, True])
 @pytest.mark.parametrize("name", NAMES)
@@ -185,7 +185,7 @@ def test_kernels_stay_in_their_memory(name, at_end):
         assert same_bits(stored_weights.unpack(apart[1], format=name, numbers=numbers), want)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
 def test_code_for_other_processors(name, level):

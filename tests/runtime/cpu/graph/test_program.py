@@ -166,7 +166,7 @@ def graph_and_arrays(name, number, turned=False):
     return b.finish(list(made) if type(made) is tuple else [made]), arrays, args, params
 
 
-@pytest.mark.drawn(150)
+@pytest.mark.drawn
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name, number", ALL)
 def test_steps_give_the_results_of_eager_mode(name, number, turned):

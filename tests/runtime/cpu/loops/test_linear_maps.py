@@ -134,7 +134,7 @@ OF_MANY_SIZES = {
 }
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", OF_MANY_SIZES)
 def test_tables_of_many_sizes_take_bounded_memory(name, monkeypatch):
     monkeypatch.setattr(SizedCache, "most", 1 << 19)
@@ -159,7 +159,7 @@ def test_many_small_values_are_few():
     assert cache.put("larger", "y", cache.most + 1) == "y" and list(cache.entries) == ["large"]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("mode", ["reflect", "circular", "replicate"])
 def test_borders_that_go_through_x_many_times(mode, traced):

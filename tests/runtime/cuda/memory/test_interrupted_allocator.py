@@ -116,7 +116,7 @@ class Program:
         assert {c.current for c in self.allocator.counts.values()} == {0}
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(6))
 def test_an_allocator_goes_on_after_an_interrupt_anywhere(seed):
     first = Program(seed)

@@ -97,7 +97,7 @@ def compare(name, sample, kind):
         np.testing.assert_allclose(g.astype(wide), w.astype(wide), rtol=tolerance, atol=tolerance, err_msg=f"{name} {kind}")
 
 
-@pytest.mark.drawn(170)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", NAMES)
 def test_device_equals_cpu(name, on_host):
     """One or two dtypes each; the slow and the GPU run take all. What the host computes is what docs/gpu.md says."""

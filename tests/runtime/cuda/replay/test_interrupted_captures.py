@@ -150,7 +150,7 @@ def _follow(make, cuda, interrupted, times):
     assert not failed, (len(failed), failed[:6])
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn
 @pytest.mark.parametrize("make", MAKES)
 def test_an_interrupted_capture_leaves_no_trace(make, cuda):
     MOCK.append(cuda)

@@ -119,7 +119,7 @@ def test_an_exception_from_outside_reaches_the_caller(path):
         assert is_from_outside(error) or not reached, (number, error)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn
 @pytest.mark.parametrize("make", MAKES)
 def test_a_replay_is_done_or_not_done_at_each_point(make, path, cuda):
     """At points of the code that is close to launches."""

@@ -154,7 +154,7 @@ def check(case):
     return got.cpu().numpy().tobytes()
 
 
-@pytest.mark.drawn(22)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", CASES)
 def test_any_sizes(name, cuda):
     for n in SIZES:
@@ -163,7 +163,7 @@ def test_any_sizes(name, cuda):
             check(case)
 
 
-@pytest.mark.drawn(18)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", TRAINED)
 def test_gradients(name, cuda):
     for n in (33, 37, 41, 45, 1, 2, 43, 64, 47):
@@ -181,7 +181,7 @@ def test_gradients(name, cuda):
             ingot.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.drawn(20)
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", [n for n in CASES if n not in CLOSED])
 def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
     """After some, no plan is made for others, nothing is noted, and no operator's own code runs."""
