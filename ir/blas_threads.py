@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .locks import new_lock
+from .locks import new_rlock
 
 ALONE = 256             # rows and columns up to which several threads gain a factorisation little
 _FOLDERS = ("../numpy.libs", ".libs", ".dylibs")
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
-_lock = new_lock()
+_lock = new_rlock()
 _calls = 0              # that run now
 _before = 0             # threads that the library had before the first of them
 most: Callable[[], int] = lambda: 1     # threads that ingot has; the thread pool says how many

@@ -5,7 +5,10 @@ locks of ingot are made here, and opened in the child. Data behind them may be a
 lock changes what others read in one step. A fork waits for imports of other threads, since a module that was halfway in would
 stay locked, too.
 
-    lock = new_lock()       # threading.Lock(), new_rlock(), new_condition()
+    lock = new_rlock()      # threading.RLock(), new_lock(), new_condition()
+
+A signal handler that uses ingot may come at any call while its thread holds a lock. `new_lock` is for code that calls nothing
+while it holds one, and for data that are halfway meanwhile: the handler would wait for its own thread.
 
 A `with` block takes such a lock and gives it back in calls that no profile or trace function hears of. Otherwise an exception
 from a signal handler in that function would come just before the lock is given back. `Turn` takes locks without a `with` block.

@@ -28,7 +28,7 @@ from ...ir.draw import view
 from ...ir.draw.tables import COLUMNS, clipped, counted, html_table, html_text, shortened, text_table
 from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
-from ...ir.locks import new_lock
+from ...ir.locks import new_rlock
 from ...runtime.api.register.process_settings import get_num_threads
 from ...runtime.state.mode import OPEN_PROFILES
 from ..errors.errors import TraceError
@@ -79,7 +79,7 @@ class Profile:
     def __init__(self):
         self.events: list = Listed()
         self._rows: dict = {}      # job -> {step of its plan: Row}
-        self._lock = new_lock()
+        self._lock = new_rlock()
 
     @property
     def rows(self) -> list:

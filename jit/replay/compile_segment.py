@@ -15,7 +15,7 @@ from ...ir.cached_property import cached_property
 from ...ir.draw.tables import counted
 from ...ir.graph.graph import Builder, Graph, Value
 from ...ir.lazy import lazy
-from ...ir.locks import new_lock
+from ...ir.locks import new_rlock
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.host_call import host_call
 from ...ir.process_state import float_errors
@@ -174,7 +174,7 @@ class Job:
         self._shared: SharedCode | None = None      # keeps what it shares with other jobs
         self._is_new: bool | None = None     # whether no other job had compiled the same graph, once that is known
         self.seconds = 0.0
-        self._lock = new_lock()
+        self._lock = new_rlock()
 
     def __repr__(self):
         state = "not compiled" if self.compiled is None else f"compiled in {1e3 * self.seconds:.0f} ms"

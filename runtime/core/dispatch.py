@@ -13,7 +13,7 @@ import numpy as np
 from ...ir.dtype import DType
 from ...ir.errors import DTypeError, IngotError, kind_of, out_of_memory
 from ...ir.interrupts import raise_interrupt
-from ...ir.locks import new_lock
+from ...ir.locks import new_rlock
 from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
@@ -74,7 +74,7 @@ def route_kernels():
 
 
 _routes: list = []
-_kernels_change = new_lock()    # of `KERNELS`: an entry that another thread makes meanwhile is routed as well
+_kernels_change = new_rlock()    # of `KERNELS`: an entry that another thread makes meanwhile is routed as well
 shared_out: list = []       # not empty once there are arrays that several processes share
 
 

@@ -132,8 +132,9 @@ class Tensor:
         self._shared = storage
 
     def _own_storage(self) -> Storage:
-        with _making_storage:
-            storage = self._shared = self._shared or Storage()
+        new = Storage()
+        with _making_storage:       # calls nothing: a signal handler would wait for its own thread
+            storage = self._shared = self._shared or new
         return storage
 
     @property

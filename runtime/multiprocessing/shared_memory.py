@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import DeviceError
-from ...ir.locks import new_lock
+from ...ir.locks import new_rlock
 
 LARGE_BYTES = 1 << 20       # arrays of this size have a block of their own, smaller ones share
 _ARENA_BYTES = 4 << 20
@@ -114,7 +114,7 @@ def block_of(a: np.ndarray) -> SharedBlock | None:
 class _Arena:
     """Block for small arrays, and how much of it is used."""
 
-    lock = new_lock()
+    lock = new_rlock()
     block: Any = None
     taken = 0
 

@@ -11,12 +11,15 @@ import sys
 import threading
 import time
 import unittest
+from collections import defaultdict
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import starmap
 from queue import SimpleQueue
 
 import ingot
+from ingot.ir import locks
+from ingot.jit.tracing.trace import RECORDING
 
 
 class Interrupted(Exception):
@@ -209,6 +212,38 @@ def follow_alarms(make, kind, times: int, rng):
         return None
 
     return follow(make, interrupted, times)
+
+
+class _CallLook(_Look):
+    """A trace function that calls a function at points where its thread holds locks of ingot, as the handler of a signal that
+    comes there: at `most` lines for each set of locks."""
+
+    def __init__(self, work, most):
+        super().__init__(sys.maxsize, work)
+        self.most, self.lines = most, defaultdict(set)
+
+    def _looks(self, frame):
+        held = frozenset([id(lock) for lock in locks.known() if _is_held(lock)])
+        lines, here = self.lines[held], (frame.f_code, frame.f_lineno)
+        if held and here not in lines and len(lines) < self.most:
+            lines.add(here)
+            self.kind()
+
+
+def _is_held(lock) -> bool:
+    return lock is not RECORDING and (lock._is_owned() if hasattr(lock, "_is_owned") else lock.locked())
+
+
+def called_inside_of_locks(call, work, most: int = 8):
+    """Call a function, and do some work while it holds locks. Return (what the call returned, how often the work was done)."""
+    look, before = _CallLook(work, most), sys.gettrace()
+    sys.settrace(look)
+    try:
+        result = call()
+    finally:
+        sys.settrace(before)
+        look.last.clear()
+    return result, sum(map(len, look.lines.values()))
 
 
 # Exceptions that ingot could take for its own: of other threads, which are a class alone, and of code in libraries.

@@ -20,7 +20,7 @@ from typing import Any
 from ....ir import blas_threads, config
 from ....ir.blocks import block
 from ....ir.errors import ArgumentError
-from ....ir.locks import new_lock
+from ....ir.locks import new_rlock
 from ....ir.target import host, usable_cpus
 from ....passes.codegen.llvm.pool import fork_join
 from ..compiler import compile as compiler
@@ -80,7 +80,7 @@ class _Pool:
 
 
 class _State:
-    lock = new_lock()
+    lock = new_rlock()
     pool: Any = None
     threads = changes = 0
 
@@ -178,7 +178,8 @@ def _ready():
     with _State.lock:
         if _State.pool is None:
             get_num_threads()
-            _State.pool = _Pool()
+            pool = _Pool()
+            _State.pool = _State.pool or pool       # (a signal handler may have needed one meanwhile)
         return _State.pool
 
 

@@ -24,7 +24,7 @@ import warnings
 from pathlib import Path
 
 from ....ir import config
-from ....ir.locks import new_lock
+from ....ir.locks import new_rlock
 from ....ir.tracebacks import user_level
 from .private_folder import TEMPORARY, PrivateFolder, UntrustedError
 
@@ -47,7 +47,7 @@ _CLOCK_SLACK = 60               # seconds by which clocks of several machines ma
 class _State:
     """State of this process."""
 
-    lock = new_lock()         # of the file of counts: locks of files are those of whole processes
+    lock = new_rlock()         # of the file of counts: locks of files are those of whole processes
     warned = False
 
 

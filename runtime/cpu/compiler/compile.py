@@ -25,7 +25,7 @@ from typing import Any
 
 from ....ir import config
 from ....ir.errors import DeviceError, FileError, GraphError, is_lack_of_memory, out_of_memory
-from ....ir.locks import new_lock, new_rlock
+from ....ir.locks import new_rlock
 from ....ir.requirements import install
 from ....ir.target import Target, host, supports, usable_cpus
 from . import cache, elf, module_parts
@@ -40,7 +40,7 @@ _DEFINED = re.compile(r"^define (?!internal)[^@]*@([\w.]+)\(|^@([\w.]+) = (?!int
 
 
 class _State:
-    lock = new_lock()                  # guards the tables
+    lock = new_rlock()                 # guards the tables
     llvm_lock = new_rlock()            # LLVM's target machines serve one thread at a time
     held_at_fork: Any = None           # the lock of llvmlite, while a process is forked
     modules: dict = {}                 # key -> addresses of all global symbols
@@ -120,7 +120,7 @@ def load_object(name: str, data) -> dict[str, int]:
     found = _State.modules.get(key)
     if found is None:
         with _State.lock:
-            mine = _State.pending.setdefault(key, new_lock())
+            mine = _State.pending.setdefault(key, new_rlock())
         with mine:
             found = _State.modules.get(key)
             if found is None:
@@ -155,7 +155,7 @@ def stats() -> dict:
 
 def _make_once(key, ir_text, target, passes):
     with _State.lock:
-        mine = _State.pending.setdefault(key, new_lock())
+        mine = _State.pending.setdefault(key, new_rlock())
     with mine:
         found = _State.modules.get(key)
         if found is None:

@@ -20,7 +20,7 @@ import numpy as np
 from ....ir.dim_order import inverse
 from ....ir.errors import out_of_memory
 from ....ir.interrupts import is_of_call
-from ....ir.locks import Turn, new_lock
+from ....ir.locks import Turn, new_rlock
 from .heap import Heap, NoRegionError
 
 SMALL_BYTES = 128 * 1024
@@ -60,7 +60,7 @@ class _State:
     __slots__ = ("at_once", "heap", "leases", "limit", "lock", "mapped", "peak", "reused", "shelves", "unseen", "unwatched")
 
     def __init__(self):
-        self.lock = new_lock()
+        self.lock = new_rlock()
         self.leases: dict = {}
         self.shelves: dict = {}
         self.heap = Heap()
@@ -92,6 +92,8 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
     except IndexError as error:
         if not is_of_call(error):
             raise
+        if _is_inside():
+            return _outside_heap(shape, dtype, size)
         piece = _from_heap(shelf.size)
     else:
         state.reused += 1
@@ -137,16 +139,19 @@ def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
 
 def empty_cache():
     """Give all cached memory back to the system."""
-    with _state.lock:
-        _clear_shelves()
-        _state.heap.cool(0)
+    if not _is_inside():
+        with _state.lock:
+            _clear_shelves()
+            _state.heap.cool(0)
 
 
 def set_cache_limit(size: int):
     """Bound the bytes cached for reuse; 0 caches nothing."""
+    is_inside = _is_inside()
     with _state.lock:
         _set_limit(max(0, int(size)))
-        _trim()
+        if not is_inside:
+            _trim()
 
 
 def stats() -> dict:
@@ -156,8 +161,10 @@ def stats() -> dict:
     cached, limit    bytes cached, and their bound
     reused, mapped   arrays in reused memory, and in new memory
     """
+    is_inside = _is_inside()
     with _state.lock:
-        _trim()
+        if not is_inside:
+            _trim()
         waiting = _waiting()
         return {"in_use": _state.heap.taken - waiting, "peak": _state.peak, "cached": _state.heap.warm + waiting,
                 "limit": _limit(), "reused": _state.reused, "mapped": _state.mapped}
@@ -165,8 +172,10 @@ def stats() -> dict:
 
 def reset_peak():
     """Restart the count of the peak."""
+    is_inside = _is_inside()
     with _state.lock:
-        _clear_shelves()
+        if not is_inside:
+            _clear_shelves()
         _state.peak = _state.heap.taken
 
 
@@ -180,6 +189,18 @@ def size_class(size: int) -> int:
 def _shelf(size) -> _Shelf:
     whole = size_class(size)
     return _state.shelves.setdefault(whole, _Shelf(whole))
+
+
+def _is_inside() -> bool:
+    """Return whether this thread holds the lock already: a signal handler runs in the middle of a change of the heap."""
+    return _state.lock._is_owned()
+
+
+def _outside_heap(shape, dtype, size) -> np.ndarray:
+    """Return an array in memory of numpy's, on a page's beginning as the heap's pieces are."""
+    room = _new_array(size + mmap.PAGESIZE, np.uint8)
+    start = -room.ctypes.data % mmap.PAGESIZE
+    return np.ndarray(shape, dtype, room, start)
 
 
 def _from_heap(size):
@@ -219,7 +240,7 @@ def _give_back(lease):
     size = lease.piece.size
     state.shelves[size].put(lease)
     state.unseen += 1
-    if size > state.at_once or state.unseen >= _A_FEW:
+    if (size > state.at_once or state.unseen >= _A_FEW) and not _is_inside():
         turn = Turn()
         try:
             if turn.takes(state.lock, False):

@@ -26,7 +26,7 @@ from typing import Any
 from ....ir import config
 from ....ir import dtype as dt
 from ....ir.errors import DeviceError, IngotError
-from ....ir.locks import new_lock
+from ....ir.locks import new_lock, new_rlock
 from ....ir.requirements import install
 from ....ir.symbols.substitute import PARSING
 from ....passes.codegen.triton.ir.source import NUMBER, NUMBERS_AS, POINTER, Source
@@ -153,7 +153,7 @@ class Threads:
 
 _MOST_THREADS = 16
 _TRIES = 4
-_lock = new_lock()
+_lock = new_rlock()
 _coming: dict[Variant, Future] = {}    # variants being compiled
 _threads = Threads(lambda variant, future: _finish(variant, future, DeviceError("the program has ended")))  # compiling threads
 _stand_in: Any = None                  # function that replaces compilation where nothing runs

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError
-from ....ir.locks import new_lock
+from ....ir.locks import new_rlock
 from ...core.backend import DRIVERS
 from . import driver as library
 from .driver_state import on_replaced_driver
@@ -88,7 +88,7 @@ class _Thread(threading.local):
 
 thread = _Thread()
 _contexts: dict[int, Context] = {}
-_lock = new_lock()
+_lock = new_rlock()
 
 
 def count() -> int:
@@ -117,7 +117,7 @@ def _make(index):
         raise DeviceError(f"there is no device cuda:{index}: this machine has {driver.devices}")
     with _lock:
         if index not in _contexts:
-            _contexts[index] = Context(driver, index)
+            _contexts.setdefault(index, Context(driver, index))      # (a signal handler may have needed it meanwhile)
     DRIVERS["cuda"].serve_triton()
     return _contexts[index]
 

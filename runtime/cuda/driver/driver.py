@@ -12,7 +12,7 @@ from typing import Any
 
 from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError, OutOfMemoryError
-from ....ir.locks import new_lock
+from ....ir.locks import new_rlock
 from . import launch_queue
 from .driver_state import thread
 from .launch_queue import waiting
@@ -181,7 +181,7 @@ def _bound(library, name, types):
 class _State:
     """Driver of this process, after its first use."""
 
-    lock = new_lock()
+    lock = new_rlock()
     driver: Any = None
     why: str = ""
     searched = False

@@ -14,7 +14,7 @@ import numpy as np
 from ....ir import config
 from ....ir.cached_property import cached_property
 from ....ir.errors import DeviceError
-from ....ir.locks import new_lock
+from ....ir.locks import new_lock, new_rlock
 from ....ir.ops.core.host_call import host_call, named
 from ....passes.networks.partition_host import HostCut, partition_host
 from ....passes.schedule.device_plan import CallStep, Steps, plan
@@ -169,7 +169,7 @@ class Sized:
     def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset()):
         self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
         self.arrangements: dict = {}       # by the numbers of host inputs
-        self._lock = new_lock()
+        self._lock = new_rlock()
 
     def bind(self, values: dict) -> Traced:
         return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arrangement_of(host).bind(values))

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import itertools
 import signal
 import time
 
@@ -10,7 +11,9 @@ import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.runtime.cpu.memory import alloc
 from ingot.runtime.state.mode import tls
+from interrupts import called_inside_of_locks
 from tests.runtime.memo.test_call_memo import CASES, arguments_of, outcome, seed_of
 
 
@@ -101,6 +104,46 @@ def test_a_signal_handler_may_use_tensors():
         signal.signal(signal.SIGALRM, before)
     assert weight.tolist() == [1.0 + seen["handled"]] * 2
     assert seen["handled"] == 30
+
+
+def uses_all(draw):
+    """Use storages, the heap, the compiler, and the number of threads, as a handler may that comes while they are changed."""
+    x = ingot.ones(3) * draw
+    assert (x.numpy().sum() + x[1:].sum().item(), ingot.zeros(1 << 18).add_(1.0)[-1].item()) == (5.0 * draw, 1.0)
+    traced = jit.trace(lambda x: (x * draw).sin() + draw)
+    assert traced(x).shape == traced(x + 1).shape == (3,)
+    ingot.set_num_threads(ingot.get_num_threads())
+    alloc.empty_cache()
+
+
+def cold(x):
+    """Take memory that the heap has not, and compile code that no cache has."""
+    factor = next(FRESH)
+    large = ingot.zeros((1 << 18) + 8 * int(factor)).add_(1.0)
+    traced = jit.trace(lambda x: (x * factor).exp() - factor)
+    return large[-1], traced(x * 0), traced(x * 0) * 0 + x
+
+
+FRESH = itertools.count(0.25, 0.25)
+MORE_PROGRAMS = PROGRAMS | {"cold": lambda x: [y * 0 if i else y for i, y in enumerate(cold(x))]}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("row", MORE_PROGRAMS)
+def test_a_handler_may_use_tensors_while_its_thread_holds_a_lock(row):
+    """Otherwise it waits for its own thread, for ever."""
+    def run():
+        ingot.manual_seed(3)
+        return plain(MORE_PROGRAMS[row](ingot.rand(4, 3)))
+
+    def work():
+        state = ingot.get_rng_state()
+        uses_all(next(FRESH))
+        ingot.set_rng_state(state)
+
+    expected = run()
+    result, number = called_inside_of_locks(run, work)
+    assert result == expected and (number > 10 or row != "cold")
 
 
 def test_a_finaliser_may_use_tensors():
