@@ -35,6 +35,15 @@ def raise_interrupt(error: BaseException, function, *args, **kwargs) -> None:
         own = others = error = None     # type: ignore[assignment]
 
 
+def result_or(default, function, *args, **kwargs):
+    """Return the result of a function without side effects, or `default` if it fails itself. Interrupts pass."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        raise_interrupt(error, function, *args, **kwargs)
+        return default
+
+
 def _are_one_failure(a: BaseException, b: BaseException) -> bool:
     """Return whether two exceptions are of one class, from one place of the code. `b` was caught in `raise_interrupt`. If that
     called C code, there is no place to compare, and the arguments tell."""

@@ -16,6 +16,7 @@ from opcode import opmap
 
 from .config import current
 from .errors import MEMORY_HINT, IngotError
+from .interrupts import result_or
 
 _PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = frozenset(("llvmlite", "ml_dtypes", "networkx", "numpy", "triton"))           # that ingot calls
@@ -101,20 +102,18 @@ def explain() -> None:
     error = sys.exception()
     if not isinstance(error, _OF_ARGUMENTS) or isinstance(error, IngotError):
         return
-    told = None
-    try:
-        frame = sys._getframe(1)
-        trace = error.__traceback__
-        caller = outer_frame(frame.f_back)
-        entries = entries_of(trace)
-        is_ours = is_of_numpys_memory(error, entries) if isinstance(error, MemoryError) else note_on(error, entries)
-        if (caller is None or not is_own(caller)) and is_ours:
-            told = next(filter(None, [ask(error, frame.f_code, frame.f_locals) for ask in ARGUMENT_ERRORS]), None)
-        del frame, trace, caller, entries
-    except Exception:
-        return
+    told = result_or(None, _argument_error, error, sys._getframe(1))        # (objects of users may have odd attributes)
     if told is not None:
         raise told from None
+
+
+def _argument_error(error, frame) -> Exception | None:
+    entries = entries_of(error.__traceback__)
+    caller = outer_frame(frame.f_back)
+    is_ours = is_of_numpys_memory(error, entries) if isinstance(error, MemoryError) else note_on(error, entries)
+    if is_ours and (caller is None or not is_own(caller)):
+        return next(filter(None, [ask(error, frame.f_code, frame.f_locals) for ask in ARGUMENT_ERRORS]), None)
+    return None
 
 
 ARGUMENT_ERRORS: list = []      # functions of (error, code of a function, its variables) that return an error or None
@@ -129,19 +128,19 @@ def is_of_numpys_memory(error: MemoryError, entries: list) -> bool:
 def left(level: int = 2) -> None:
     """Shorten the traceback of the exception that leaves the calling frame, unless that is called by ingot. `level` counts the
     frames from here to the caller of that frame."""
-    error = sys.exception()
-    try:
-        caller: types.FrameType | None = sys._getframe(level)
-        if error is None or (caller is not None and is_own(caller)):
-            return
-        caller = outer_frame(caller)
-        if caller is None or not is_own(caller):
-            trace = error.__traceback__
-            if trace is not None and trace.tb_lineno is None and current().traceback != "full":
-                error.__traceback__ = trace.tb_next         # `explain` raised it, in a handler, which has no line
-            shorten(error)
-    except Exception:
-        pass
+    error, caller = sys.exception(), sys._getframe(level - 1).f_back
+    if error is not None and (caller is None or not is_own(caller)):
+        result_or(None, _shorten_for, error, caller)        # (as above)
+
+
+def _shorten_for(error: BaseException, caller: types.FrameType | None) -> None:
+    """Shorten the traceback of an exception that leaves a frame with that caller."""
+    caller = outer_frame(caller)
+    if caller is None or not is_own(caller):
+        trace = error.__traceback__
+        if trace is not None and trace.tb_lineno is None and current().traceback != "full":
+            error.__traceback__ = trace.tb_next         # `explain` raised it, in a handler, which has no line
+        shorten(error)
 
 
 def left_getattr() -> None:

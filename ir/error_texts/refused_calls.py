@@ -14,6 +14,7 @@ import sys
 import types
 from typing import Any
 
+from ..interrupts import result_or
 from ..suggestions import did_you_mean
 from ..tracebacks import TEXTS, entries_of, is_own, is_own_module, is_user, outer_frame
 
@@ -116,28 +117,29 @@ def explain_refusal(error: BaseException | None) -> None:
     refusal = _REFUSAL.match(text) if type(text) is str else None
     if refusal is None:
         return
-    try:
-        told = refusal[1]
-        refusing, users = _calls(error.__traceback__)
-        if f"\n{told}(" in text:
-            outer = _called(users, None)
-            first = re.search(r"\n[\w.]+\((\w+)", text)
-            if (outer is not None and outer[1] != told and outer[1][:2] != "__"
-                    and _begins_with(outer[0], None if first is None else first[1])):
-                error.args = _explained(text.partition("\n")[0][refusal.end(1) + 3:], *outer),
-        elif "\n" not in text:
-            callee = _called(refusing, told)
-            outer = callee if refusing == users else _called(users, None)
-            if callee is not None:
-                names = [p.name for p in _parameters(callee[0])]
-                fn, name = outer or callee
-                if told[0] != "_" and not _begins_with(fn, names[0] if names else None):
-                    fn, name = callee[0], told
-                if any(p.kind is p.VAR_KEYWORD for p in _parameters(fn)):       # it passes them on to a function that does not
-                    fn = callee[0]
-                error.args = _explained(text[refusal.end(1) + 3:], fn, name),
-    except Exception:       # the text is Python's then: an object of the user's with odd attributes
-        return
+    result_or(None, _rewrite_refusal, error, text, refusal)     # (objects of users may have odd attributes)
+
+
+def _rewrite_refusal(error, text, refusal) -> None:
+    told = refusal[1]
+    refusing, users = _calls(error.__traceback__)
+    if f"\n{told}(" in text:
+        outer = _called(users, None)
+        first = re.search(r"\n[\w.]+\((\w+)", text)
+        if (outer is not None and outer[1] != told and outer[1][:2] != "__"
+                and _begins_with(outer[0], None if first is None else first[1])):
+            error.args = _explained(text.partition("\n")[0][refusal.end(1) + 3:], *outer),
+    elif "\n" not in text:
+        callee = _called(refusing, told)
+        outer = callee if refusing == users else _called(users, None)
+        if callee is not None:
+            names = [p.name for p in _parameters(callee[0])]
+            fn, name = outer or callee
+            if told[0] != "_" and not _begins_with(fn, names[0] if names else None):
+                fn, name = callee[0], told
+            if any(p.kind is p.VAR_KEYWORD for p in _parameters(fn)):       # it passes them on to a function that does not
+                fn = callee[0]
+            error.args = _explained(text[refusal.end(1) + 3:], fn, name),
 
 
 TEXTS.append(explain_refusal)
@@ -151,13 +153,13 @@ def _begins_with(fn, first: str | None) -> bool:
 
 def name_in_program(error: BaseException, name: str) -> str:
     """Return the name by which the program called the function that an error is leaving, whose name is `name`."""
-    try:
-        trace = error.__traceback__
-        frame = outer_frame(trace.tb_frame.f_back)      # type: ignore[union-attr]
-        callee = None if frame is None or is_own(frame) else _called((frame, frame.f_lasti), None)
-        return name if callee is None or callee[0].__name__ != name else callee[1]
-    except Exception:       # (as above)
-        return name
+    return result_or(name, _name_at_call, error, name)
+
+
+def _name_at_call(error, name: str) -> str:
+    frame = outer_frame(error.__traceback__.tb_frame.f_back)
+    callee = None if frame is None or is_own(frame) else _called((frame, frame.f_lasti), None)
+    return name if callee is None or callee[0].__name__ != name else callee[1]
 
 
 def _explained(problem: str, fn, name: str) -> str:

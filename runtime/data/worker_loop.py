@@ -16,6 +16,7 @@ import numpy
 
 from ...ir.error_texts.shown_errors import text_for_parent
 from ...ir.errors import IngotError
+from ...ir.interrupts import result_or
 from ..cpu.calls.pool import set_num_threads
 from ..state.switches import question
 from .collate import Memory
@@ -87,14 +88,12 @@ class Failure:
     def error(self) -> Exception:
         """Return the exception to raise in the parent: of the same class if that is importable and takes a message."""
         message = f"Caught {self.name} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
-        try:
-            kind = operator.attrgetter(self.name)(importlib.import_module(self.module))
-            if issubclass(kind, KeyError):
-                message = _KeyProblem(message)
-            error = kind(message)
-        except Exception:
-            return WorkerError(message)
+        error = result_or(None, self._of_same_class, message)
         return WorkerError(message) if not isinstance(error, Exception) or isinstance(error, StopIteration) else error
+
+    def _of_same_class(self, message):
+        kind = operator.attrgetter(self.name)(importlib.import_module(self.module))
+        return kind(_KeyProblem(message) if issubclass(kind, KeyError) else message)
 
 
 class CrashReport:

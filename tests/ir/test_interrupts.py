@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ingot
-from ingot.ir.interrupts import is_of_call, raise_interrupt
+from ingot.ir.interrupts import is_of_call, raise_interrupt, result_or
 
 ROOMS = {"a": 1}
 CALLS = {           # functions that fail, with arguments
@@ -96,20 +96,19 @@ def test_errors_of_one_call_of_c_code():
 
 ROOT = Path(ingot.__file__).parent
 ROOMS_THAT_RUN = (      # whose functions run in calls of users' programs, again and again
-    "ir/opdef", "ir/ops", "ir/symbols", "runtime/api", "runtime/core", "runtime/autograd", "runtime/memo", "runtime/state",
-    "runtime/optim", "runtime/nn", "runtime/linalg", "runtime/cpu/calls", "runtime/cpu/graph", "runtime/cpu/loops",
-    "runtime/cpu/memory", "runtime/cpu/gemm", "runtime/cpu/conv", "runtime/cpu/nn", "runtime/cpu/index", "jit/bytecode",
-    "jit/guards", "jit/host", "jit/proxies", "jit/python_state", "jit/recorder", "jit/replay", "jit/side_effects",
-    "jit/tracing")
+    "ir/error_texts", "ir/opdef", "ir/ops", "ir/symbols", "runtime/api", "runtime/core", "runtime/autograd", "runtime/memo",
+    "runtime/state", "runtime/optim", "runtime/nn", "runtime/linalg", "runtime/cpu/calls", "runtime/cpu/graph",
+    "runtime/cpu/loops", "runtime/cpu/memory", "runtime/cpu/gemm", "runtime/cpu/conv", "runtime/cpu/nn", "runtime/cpu/index",
+    "jit/bytecode", "jit/guards", "jit/host", "jit/proxies", "jit/python_state", "jit/recorder", "jit/replay",
+    "jit/side_effects", "jit/tracing")
 ASKS = {"raise_interrupt", "is_of_call", "is_plain", "_is_plain", "is_reentry", "after_failure", "after_short_path",
-        "call_inside"}
+        "call_inside", "result_or"}
 GO_ON = {       # handlers that ask nothing, and why
     "runtime/core/dispatch.py after_failure": "keeps the exception, and asks behind the handler",
     "runtime/autograd/grad_mode.py steps": "the end of a generator",
     "runtime/autograd/grad_mode.py around_steps": "the same, from the function around it",
     "runtime/cpu/memory/alloc.py _limit": "runs once, as memory is first needed",
     "runtime/cpu/memory/cache_sizes.py _size": "runs once",
-    "runtime/nn/base/module_path.py locate": "adds words to an exception that goes on",
     "runtime/api/register/memory_formats.py format_of": "words for a name that is in no table",
     "jit/bytecode/attribute_queries.py imported_name": "ImportError of a name, while a function is read",
     "runtime/nn/utils/parametrize.py __init__": "NotImplementedError of a user's module, once for each parametrization",
@@ -159,6 +158,18 @@ def _goes_on(node) -> bool:
 
 def test_no_code_that_runs_takes_an_interrupt_for_its_own_failure():
     """A handler of builtin exceptions asks `ir/interrupts.py` before it goes on, or raises the exception again."""
-    files = [file for room in ROOMS_THAT_RUN for file in sorted((ROOT / room).rglob("*.py"))]
+    files = [file for room in ROOMS_THAT_RUN for file in sorted((ROOT / room).rglob("*.py"))] + [ROOT / "ir/tracebacks.py"]
     assert len(files) > 300
     assert set().union(*map(_that_go_on, files)) == set(GO_ON)
+
+
+def test_a_result_or_a_default():
+    assert result_or(0, len, "abc") == 3 and result_or(0, len, 3) == 0
+
+    def fails_once(seen=[]):            # noqa: B006  (a list of one function)
+        if not seen:
+            seen.append(1)
+            raise TimeoutError("from outside")
+
+    with pytest.raises(TimeoutError, match="from outside"):
+        result_or(None, fails_once)

@@ -181,17 +181,21 @@ def _states(make, count: int) -> list:
     return found
 
 
-def follow(make, interrupted, times: int, is_outside=is_from_outside) -> int:
+def follow(make, interrupted, times: int, is_outside=is_from_outside, keeps_errors=True) -> int:
     """Interrupt calls of an object. After each its `state()` must be that before the call or after it. Return how many were
-    done. `is_outside` says whether an exception that reached the caller is the one from outside."""
+    done. `is_outside` says whether an exception that reached the caller is the one from outside. It is kept meanwhile, with the
+    frames that it passed, if an object `keeps_errors`."""
     states, it, at = _states(make, times), make(), 0
     rng = ingot.get_rng_state()
     for i in range(times):
         ingot.set_rng_state(rng)
         error = interrupted(it, i)
         assert error is None or is_outside(error), (i, error)
+        allowed, text = states[at + (error is None):at + 2], repr(error)
+        if not keeps_errors:
+            error = None
         rng, now = ingot.get_rng_state(), it.state()
-        assert now in (states[at:at + 2] if error is not None else states[at + 1:at + 2]), (i, error)
+        assert now in allowed, (i, text)
         at += now != states[at]
     return at
 
@@ -331,15 +335,35 @@ class _Handler:
             raise
 
 
+def _raises_alike(kind):
+    def work():
+        raise kind(TEXT)
+    return work
+
+
+def _removes_itself():
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    IN_LIBRARIES["json"]()
+
+
+# Way -> what the handler of a signal does, drawn by a generator. The way "thread" is a class that another thread raises.
+IN_HANDLERS: dict = {
+    "library": lambda rng: rng.choice(list(IN_LIBRARIES.values())), "signal": lambda rng: _raises_alike(rng.choice(KINDS)),
+    "timeout": lambda rng: _raises_alike(TimeoutError), "exit": lambda rng: sys.exit,
+    "removes itself": lambda rng: _removes_itself,
+}
+WAYS = "thread", *IN_HANDLERS
+
+
 def interrupted_by(call, point: int, way: str, rng):
-    """Interrupt a call at a point, by a class that a thread sets or by a handler's library code. Return the exception that
-    reached the caller, which must be the one from outside."""
+    """Interrupt a call at a point, in one of `WAYS`. Return the exception that reached the caller, which must be the one from
+    outside."""
     if way == "thread":
         kind = rng.choice(BARE)
         _, error, is_raised = async_at(point, call, kind)
         assert error is None or (type(error) is kind and not error.args), (point, error)
     else:
-        kind = rng.choice(list(IN_LIBRARIES.values()))
+        kind = IN_HANDLERS[way](rng)
         _, error, is_raised = handler_at(point, call, kind)
     assert is_raised is (error is not None), (point, kind, "was swallowed" if is_raised else error)
     return error
@@ -349,9 +373,9 @@ def _any(error) -> bool:
     return True
 
 
-def follow_points(make, way: str, points, rng) -> int:
+def follow_points(make, way: str, points, rng, keeps_errors=True) -> int:
     """Interrupt one call of an object at each of some points."""
-    return follow(make, lambda it, i: interrupted_by(it, points[i], way, rng), len(points), _any)
+    return follow(make, lambda it, i: interrupted_by(it, points[i], way, rng), len(points), _any, keeps_errors)
 
 
 def handler_at(number: int, call, work, within=""):

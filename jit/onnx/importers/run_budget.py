@@ -10,6 +10,7 @@ import weakref
 from contextvars import ContextVar
 from math import prod
 
+from ....ir.interrupts import result_or
 from ....ir.opdef.op import Composite, Op, Reduce, Scalar, View, operations
 from ....ir.ops.nn.resample import TABLES
 from ....ir.symbols.substitute import at_hint
@@ -62,10 +63,7 @@ class RunBudget(OpObserver):
         take_step(self.budget, f"operator {op.name}")
         given = [aval_of(a._a) if isinstance(a, Tensor) else at_hint(a) for a in args]
         plain = {name: at_hint(v) for name, v in params.items()}
-        try:
-            found = op.infer(*given, **plain)
-        except Exception:
-            found = ()                      # the call below raises it with its message
+        found = result_or((), op.infer, *given, **plain)        # the call below raises an error with its message
         found = found if isinstance(found, (tuple, list)) else (found,)
         if found:
             what = f"a result {', '.join(map(str, found))} of {op.name}"

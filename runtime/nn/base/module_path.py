@@ -8,6 +8,7 @@ import re
 import sys
 
 from ....ir.errors import IngotError
+from ....ir.interrupts import result_or
 from ....ir.tracebacks import entries_of, is_own, is_user, outer_frame
 
 _LOCATED = re.compile(r"(?:^|\n)in \S+( \(\w+\))?$")
@@ -18,13 +19,14 @@ _UNSHARED = 3               # references to a dict of local variables: the frame
 def locate(error: Exception, module) -> None:
     """Add the path of a module, whose call `error` leaves, to the message of an error of ingot; once for all modules around. An
     error of other classes that arose inside ingot gets a note."""
-    try:
-        if isinstance(error, IngotError):
-            _add_to_message(error, sys._getframe(2))
-        elif error.__traceback__ is not None and not is_user(entries_of(error.__traceback__)[-1]):
-            _add_note(error, sys._getframe(2))
-    except Exception:
-        pass
+    result_or(None, _locate, error, sys._getframe(2))       # (objects of users may have odd attributes)
+
+
+def _locate(error: Exception, frame) -> None:
+    if isinstance(error, IngotError):
+        _add_to_message(error, frame)
+    elif error.__traceback__ is not None and not is_user(entries_of(error.__traceback__)[-1]):
+        _add_note(error, frame)
 
 
 def _add_to_message(error: Exception, frame) -> None:

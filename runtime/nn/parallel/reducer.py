@@ -150,6 +150,7 @@ class Reducer:
         self.group = group
         self.buckets = make_buckets(self.params, cap)
         self.active = False             # between a forward that needs averages and the end of its backward
+        self.is_cut_off = False         # whether a forward of a later reducer came before the end of its backward
         self.detects_unused = False
         self.hook: Any = None           # (state, function) that replaces the average
         self.divisor = group.size()     # divisor of sums over processes
@@ -171,8 +172,11 @@ class Reducer:
 
     def expect(self, outputs, find_unused: bool):
         """Prepare for the gradients of a finished forward."""
-        if self.active and self.has_started:
+        if self.is_cut_off or (self.active and self.has_started):
             missing = [n for n, arrived in zip(self.names, self.arrived) if not arrived]
+            if not missing:
+                raise AutogradError("an exception ended the last backward before the processes had finished averaging: make "
+                                    "DistributedDataParallel of the module again")
             raise AutogradError(f"the last backward gave no gradient to the parameters {missing}, so the processes could not "
                                 "finish averaging. If the loss does not use them, say find_unused_parameters=True, and make "
                                 "sure that all of forward's outputs take part in the loss")
@@ -189,12 +193,13 @@ class Reducer:
             self.used[:] = [p._node in leaves for p in self.params]
 
     def _follow_ended(self):
-        """Let earlier reducers of these parameters leave the gradients alone, if their group has ended: after `shrink_group` an
-        error, or garbage that waits for its collection, may keep one that expected gradients."""
+        """Let earlier reducers of these parameters leave the gradients alone, if their group has ended or an exception cut off
+        their backward: the exception, or garbage that waits for its collection, may keep one that expects gradients."""
         left = []
         for here in self._earlier:
             reducer = here()
-            if reducer is not None and reducer.group.is_closed:
+            if reducer is not None and (reducer.group.is_closed or (reducer.active and reducer.has_started)):
+                reducer.is_cut_off = not reducer.group.is_closed
                 reducer.stop()
             elif reducer is not None:
                 left.append(here)
