@@ -5,7 +5,8 @@ import pytest
 
 import ingot
 import mock_cuda
-from graphs import check_rewrite, check_same_meaning, check_untouched, graph_of
+from graph_interpreter import interpret
+from graphs import check_rewrite, check_same_meaning, check_untouched, graph_of, same_bits
 from ingot import jit
 from ingot.nn import functional as F
 from ingot.passes.layout import pad_columns as passes
@@ -73,6 +74,35 @@ def test_a_classifier_and_its_gradients_mean_the_same(kind, seed):
     after = pad_columns(before)
     assert [n.output.shape for n in after.nodes if n.op.name == "matmul"] == [(6, 8), (6, 4), (8, 4)]
     check_same_meaning(before, after, seed, exact=False)
+
+
+# Function of the product -> (element of the product, element behind the function)
+ELEMENTS = {"exp": (0.0, 1.0), "neg": (2.0, -2.0), "log": (0.0, -np.inf), "log, neg": (0.0, np.inf), "neg of zero": (0.0, -0.0)}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("reduction", sorted(op.name for op in passes.NEUTRAL))
+def test_new_columns_change_no_reduction(reduction, name):
+    """Columns of another neutral number would be seen beside elements of one sign, zeros of one sign, or infinities."""
+    product, element = ELEMENTS[name]
+    first, second = [*name.replace(" of zero", "").split(", "), "relu"][:2]
+    text = f"""
+        graph g(%x: f32[6,4], %w: f32[4,5], %y: f32[5,4]) {{
+          %0: f32[6,5] = matmul(%x, %w)
+          %1: f32[6,5] = {first}(%0)
+          %2: f32[6,5] = {second}(%1)
+          %3: f32[6] = {reduction}(%2, dim=(1,), keepdim=False)
+          %4: f32[6,4] = matmul(%2, %y)
+          return %3, %4
+        }}"""
+    if second == "relu":
+        text = text.replace("          %2: f32[6,5] = relu(%1)\n", "").replace("(%2,", "(%1,")
+    before = graph_of(text)
+    after = pad_columns(before)
+    assert {n.output.shape for n in after.nodes if n.op.name == "matmul"} == {(6, 8), (6, 4)}
+    arrays = [np.full((6, 4), product / 4, np.float32), np.ones((4, 5), np.float32), np.ones((5, 4), np.float32)]
+    expected, found = (interpret(g, arrays).outputs[0] for g in (before, after))
+    assert (expected == (5 * element if reduction == "sum" else element)).all() and same_bits(found, expected)
 
 
 @pytest.mark.parametrize("change", [

@@ -176,6 +176,21 @@ def test_a_native_result_may_overwrite_a_dead_operand(first, last, also, over):
         assert apart or ends[a] < makers[b] or shared.get(values[b]) == values[a]
 
 
+@pytest.mark.parametrize("operands, is_over", [("%0, %x", True), ("%0, %0", False)])
+def test_no_result_overwrites_an_operand_that_its_step_reads_twice(operands, is_over):
+    """The native code may read the second one after it has written there. As is pretended here for a product."""
+    g = graph_of(f"""
+        graph g(%x: f32[64,64]) {{
+          %0: f32[64,64] = matmul(%x, %x)
+          %1: f32[64,64] = matmul({operands})
+          %2: f32[64,64] = matmul(%1, %x)
+          return %2
+        }}""")
+    operand, result = g.nodes[0].output, g.nodes[1].output
+    run, = place(arrange(g), lambda step: 0, lambda step: {result: operand} if step.node.output is result else {}).steps
+    assert (run.arena[result] == run.arena[operand]) is is_over
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_arena_offsets_are_disjoint_while_alive_and_tight(seed):
     rng = np.random.default_rng(seed)
