@@ -34,12 +34,24 @@ def write(obj, file, entries=None):
     blocks = writer.blocks()
     index = {"format": FORMAT, "byteorder": sys.byteorder, "tree": tree, "tensors": writer.tensors,
              "blocks": [b.nbytes for b in blocks]}
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with NewArchive(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(INDEX), json.dumps(index, allow_nan=False, separators=(",", ":")))
         for name, content in (entries or {}).items():
             archive.writestr(zipfile.ZipInfo(name), content)
         for i, block in enumerate(blocks):
             write_block(archive, f"data/{i}", block)
+
+
+class NewArchive(zipfile.ZipFile):
+    """A zip file in an open file. After an exception it is left unfinished: to close it in the middle of an entry would raise
+    another error in the place of that one (tests/runtime/serialization/test_interrupted_saves.py)."""
+
+    __del__ = tuple         # nothing, in C: Python drops an exception that comes in a finaliser
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            self.fp = None
+        self.close()
 
 
 def write_block(archive, name, block):

@@ -181,21 +181,17 @@ def _states(make, count: int) -> list:
     return found
 
 
-def follow(make, interrupted, times: int, is_outside=is_from_outside, keeps_errors=True) -> int:
+def follow(make, interrupted, times: int, is_outside=is_from_outside) -> int:
     """Interrupt calls of an object. After each its `state()` must be that before the call or after it. Return how many were
-    done. `is_outside` says whether an exception that reached the caller is the one from outside. It is kept meanwhile, with the
-    frames that it passed, if an object `keeps_errors`."""
+    done. `is_outside` says whether an exception that reached the caller is the one from outside."""
     states, it, at = _states(make, times), make(), 0
     rng = ingot.get_rng_state()
     for i in range(times):
         ingot.set_rng_state(rng)
         error = interrupted(it, i)
         assert error is None or is_outside(error), (i, error)
-        allowed, text = states[at + (error is None):at + 2], repr(error)
-        if not keeps_errors:
-            error = None
         rng, now = ingot.get_rng_state(), it.state()
-        assert now in allowed, (i, text)
+        assert now in (states[at:at + 2] if error is not None else states[at + 1:at + 2]), (i, error)
         at += now != states[at]
     return at
 
@@ -373,9 +369,9 @@ def _any(error) -> bool:
     return True
 
 
-def follow_points(make, way: str, points, rng, keeps_errors=True) -> int:
+def follow_points(make, way: str, points, rng) -> int:
     """Interrupt one call of an object at each of some points."""
-    return follow(make, lambda it, i: interrupted_by(it, points[i], way, rng), len(points), _any, keeps_errors)
+    return follow(make, lambda it, i: interrupted_by(it, points[i], way, rng), len(points), _any)
 
 
 def handler_at(number: int, call, work, within=""):

@@ -19,7 +19,6 @@ import json
 import mmap
 import os
 import sys
-import zipfile
 from contextlib import contextmanager
 
 import numpy as np
@@ -63,7 +62,7 @@ def write(path: str, manifest: dict, members: dict):
     entries = {name: {"size": len(data), "checksum": checksum(data)} for name, data in members.items()}
     manifest = {"kind": _KIND, "format": FORMAT, "byteorder": sys.byteorder, **manifest, "members": entries}
     text = json.dumps(manifest, allow_nan=False, indent=1).encode()
-    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(path) as file, container.NewArchive(file, "w") as archive:
         for name, data in {MANIFEST: text, **members}.items():
             container.write_block(archive, name, np.frombuffer(data, np.uint8))
 
