@@ -3,6 +3,7 @@
 import sys
 import weakref
 
+import numpy as np
 import pytest
 
 import ingot
@@ -205,3 +206,12 @@ def test_another_hook_under_an_old_key(name, way, wrap):
             y.sum().backward()
             found.append((y.tolist(), x.grad.tolist()))
         assert found[0] == found[1], k
+
+
+def test_an_array_of_another_dtype_with_the_same_bytes():
+    held = {"array": np.zeros(3, np.float32)}
+    f = jit.trace(lambda x: x + ingot.tensor(held["array"]))
+    x = ingot.ones(3, dtype=ingot.int32)
+    for dtype in (np.float32, np.int32, np.float32):
+        held["array"] = np.zeros(3, dtype)
+        assert f(x).dtype == (x + ingot.tensor(held["array"])).dtype
