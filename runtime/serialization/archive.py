@@ -46,7 +46,8 @@ class NewArchive(zipfile.ZipFile):
     """A zip file in an open file. After an exception it is left unfinished: to close it in the middle of an entry would raise
     another error in the place of that one (tests/runtime/serialization/test_interrupted_saves.py)."""
 
-    __del__ = tuple         # nothing, in C: Python drops an exception that comes in a finaliser
+    # Nothing, in C: Python drops an exception that comes in a finaliser.
+    __del__ = tuple         # type: ignore[assignment]
 
     def __exit__(self, kind, error, traceback):
         if kind is not None:
