@@ -90,12 +90,12 @@ def reads_at(code) -> tuple:
 def attribute_chains(code) -> dict:
     """Return {offset: chain that ends in the attribute} of the instructions that get an attribute on a chain."""
     instructions, found = instructions_in(code), {}
-    for at, root, steps, _ in chains_in(code):
+    for at, (root, name), steps, _ in chains_in(code):
         position = at + 1
         for n, (kind, _) in enumerate(steps):
-            ins = instructions[position]
-            if kind == "attr":      # behind a COPY in `a.n += 1`
-                found[(ins if ins.opname in ATTRIBUTES else instructions[position + 1]).offset] = Chain(*root, steps[:n + 1])
+            is_copied = kind == "attr" and instructions[position].opname not in ATTRIBUTES      # as in `a.n += 1`
+            if kind == "attr":
+                found[instructions[position + is_copied].offset] = Chain(root, name, steps[:n + 1])
             position += 1 if kind == "attr" else 2
     return found
 

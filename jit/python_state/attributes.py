@@ -290,10 +290,11 @@ class TensorAttributes:
         is_missing = name not in t.__dict__ and static_attribute(type(t), name) is MISSING
         if not (is_missing or name in t.__dict__) or id(t) in self._known.own or _is_new(t):
             return
-        self.add(t)
         if self._is_changing(t):
             _counts_by_attributes(t)
-        elif is_missing:
+            return
+        self.add(t)
+        if is_missing:
             self._reads.add_absent("a tensor", t, {name})
         else:
             self.add_read(t, name)

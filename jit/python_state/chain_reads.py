@@ -31,6 +31,7 @@ from ..bytecode.reads import (
     is_made_by_library,
     is_user_function,
     static_attribute,
+    stores_of,
 )
 from ..bytecode.user_code import attributes_of, dict_of, is_a, is_instance, is_user_defined, is_user_namespace
 from ..bytecode.uses import (
@@ -543,7 +544,9 @@ class AttributeEvents:
                 for name in (*names, *getattr(cls, MATCHED, ())):
                     self._get(x, name)
         elif site.is_set:
-            self.sets(self.behind_proxy(operation.operands[0]), site.method)
+            chains = [chain for chain in stores_of(operation.frame.f_code) if chain.steps[-1][1] == site.method]
+            text = str(chains[0]) if len(chains) == 1 else ""       # for messages
+            self.sets(self.behind_proxy(operation.operands[0]), site.method, text)
         else:
             self._gets(operation.frame.f_code, self.behind_proxy(operation.operands[0]), site)
 
@@ -623,9 +626,9 @@ class AttributeEvents:
             self._get(owner, name)
         self._attributes.query(owner, name)
 
-    def sets(self, owner, name):
-        """Note an attribute that is about to be set or deleted."""
-        known, text = self._known, f"{self._known.name_of(owner)}.{name}"
+    def sets(self, owner, name, text=""):
+        """Note an attribute that is about to be set or deleted; `text` is how code names it."""
+        known, text = self._known, text or f"{self._known.name_of(owner)}.{name}"
         self._attributes.names.add(name)
         if id(owner) in known.own:
             return

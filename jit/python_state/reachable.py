@@ -292,7 +292,8 @@ class Reachable:
         self._known.add_outside(value, text)
         if self.attributes.asked or self.attributes.asks_all:
             self._answer(text, value)
-        if has_library_methods(type(value)):
+        kind: Any = type(value)
+        if has_library_methods(kind):
             self._use_all(attributes_of(value))
             self.attributes.add_names(value, with_classes=False)
             self.attributes.answer_with_all(text, value)

@@ -42,7 +42,7 @@ from ..bytecode.stack import instructions_of, of_code
 from ..bytecode.user_code import LIBRARIES, is_own, is_user_defined
 from ..bytecode.value_flow import calls_of_result
 from ..errors.errors import TraceError
-from ..guards.frames import is_user
+from ..guards.frames import is_user, works_for_user
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import CONTAINERS, snapshot
 from ..host.host_call import record
@@ -408,9 +408,10 @@ def _open(file, mode="r", *args, **kwargs):
 
 
 def _recursion_limit():
-    """Stand-in for `sys.getrecursionlimit`: while a call is recorded, the limit leaves room for the frames of the recorder."""
+    """Stand-in for `sys.getrecursionlimit`: while a call is recorded, the limit leaves room for the frames of the recorder.
+    Imports of ingot may ask for it, too."""
     tracker = _tracker()
-    if tracker is not None:
+    if tracker is not None and works_for_user(sys._getframe(1)):
         tracker.reads.add_condition(ReadCondition.of(("recursion",), recursion_limit, "the limit of recursion"))
     return recursion_limit()
 
