@@ -45,6 +45,7 @@ STAYS = {           # changes that nothing takes back, or that are put back in a
     "cli/run.py run": "a program that runs to its end",
     "cli/bench.py run": "a program that runs to its end",
     "cli/generate.py run": "a program that runs to its end",
+    "cli/serve.py run": "a program that runs to its end",
     "jit/exporting/file/cross_compile.py main": "a process of its own",
     "jit/python_state/ambient_state.py _locale": "asks alone",
     "ir/error_texts/shown_errors.py install": "once, as ingot is imported",
