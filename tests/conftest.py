@@ -1,6 +1,7 @@
 """How pytest reads this repository."""
 
 import gc
+import locale
 import threading
 import time
 from pathlib import Path
@@ -194,6 +195,16 @@ def leaves_no_thread():
     while not is_alone() and time.monotonic() < end:
         time.sleep(0.01)
     assert is_alone(), [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leaves_the_locale():
+    """Text files, and those of other tests' programs, are decoded by the locale of the process."""
+    before = locale.setlocale(locale.LC_ALL)
+    yield
+    left = locale.setlocale(locale.LC_ALL)
+    locale.setlocale(locale.LC_ALL, before)
+    assert left == before
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ NEVER = {
             "unraisablehook"},
     "tempfile": {"NamedTemporaryFile", "SpooledTemporaryFile", "TemporaryDirectory", "TemporaryFile", "mkdtemp", "mkstemp",
                  "mktemp"},
-    "locale": {"setlocale"}, "sqlite3": {"enable_callback_tracebacks"},
+    "locale": {"resetlocale", "setlocale"}, "sqlite3": {"enable_callback_tracebacks"},
     "importlib": {"find_loader", "reload"}, "weakref": {"finalize"},
 }
 # Their results differ from run to run in any way: the free space of a disk, memory that nobody has filled, addresses, whole
