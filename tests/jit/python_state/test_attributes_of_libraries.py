@@ -109,6 +109,16 @@ def _element(tag):
     return e
 
 
+@pytest.fixture(autouse=True)
+def codecs_stay():
+    """Rows set attributes of the codecs that `lookup` gives everybody: text files would be decoded as ASCII afterwards."""
+    before = [(codec, {**vars(codec)}) for codec in map(codecs.lookup, ("utf-8", "ascii"))]
+    yield
+    for codec, attributes in before:
+        vars(codec).clear()
+        vars(codec).update(attributes)
+
+
 # Name -> function that makes the sample of a number, 1 or 2.
 SAMPLES: dict = {
     "ValueError": _error,
